@@ -16,6 +16,7 @@ import (
 
 	"mirrord/app/daemon"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // newThousand is the console of a daemon with 1 001 mirrors of a small site, on the disk, with all pages on.
@@ -54,7 +55,7 @@ func newThousand(b *testing.B) *browser {
 		if _, err := d.Reload(); err != nil {
 			b.Fatal(err)
 		}
-		o.Daemon, o.Facts = d, store.NewConsoleFacts(st)
+		o.Daemon, o.Facts = d, shared.NewConsoleFacts(st.Shared)
 	})
 	c.ordered(c.srv.Orders)
 	c.login(Operate)

@@ -21,7 +21,7 @@ import (
 	"mirrord/app/orders"
 	"mirrord/docs"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/orderstest"
 )
 
@@ -128,7 +128,7 @@ func newWhole(t testing.TB) (o func(*Options), fill func(b *browser)) {
 	a, all := mirrored(t), orderFrom(t)
 	putSpace(t, a)
 	texts := &fakeTexts{wanted: true, known: knownReplicas()}
-	users := &fakeUsers{users: map[string]store.UserFact{}}
+	users := &fakeUsers{users: map[string]shared.UserFact{}}
 	h := access.NewHasher(64)
 	o = func(o *Options) {
 		o.App, o.Orders, o.Texts, o.Mirrors = a, all, texts, "https://mirrors.example"
@@ -185,7 +185,7 @@ func newWhole(t testing.TB) (o func(*Options), fill func(b *browser)) {
 				Ended:    b.now,
 			})
 		}
-		b.facts.AddAudit(store.AuditEntry{
+		b.facts.AddAudit(shared.AuditEntry{
 			At:    b.now,
 			Who:   evilText,
 			What:  evilText,

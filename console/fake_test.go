@@ -18,7 +18,7 @@ import (
 	"mirrord/app/shares"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // fakeDaemon has jobs and records its calls. Who changes it while pages are live holds its lock.
@@ -121,11 +121,11 @@ func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bo
 // fakeFacts is kept in memory.
 type fakeFacts struct {
 	mu       sync.Mutex
-	audit    []store.AuditEntry
-	sessions map[string]store.SessionFact
+	audit    []shared.AuditEntry
+	sessions map[string]shared.SessionFact
 }
 
-func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
+func (f *fakeFacts) AddAudit(e shared.AuditEntry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.audit = append(f.audit, e)
@@ -133,7 +133,7 @@ func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
 }
 
 // acts is daemon.Daemon.Acts.
-func (f *fakeFacts) acts(n int) (out []store.AuditEntry) {
+func (f *fakeFacts) acts(n int) (out []shared.AuditEntry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := len(f.audit) - 1; i >= 0 && len(out) < n; i-- {
@@ -142,7 +142,7 @@ func (f *fakeFacts) acts(n int) (out []store.AuditEntry) {
 	return out
 }
 
-func (f *fakeFacts) SaveSession(digest string, s *store.SessionFact) error {
+func (f *fakeFacts) SaveSession(digest string, s *shared.SessionFact) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s == nil {
@@ -153,10 +153,10 @@ func (f *fakeFacts) SaveSession(digest string, s *store.SessionFact) error {
 	return nil
 }
 
-func (f *fakeFacts) Sessions() (map[string]store.SessionFact, error) {
+func (f *fakeFacts) Sessions() (map[string]shared.SessionFact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := map[string]store.SessionFact{}
+	out := map[string]shared.SessionFact{}
 	for k, v := range f.sessions {
 		out[k] = v
 	}
@@ -180,7 +180,7 @@ func newBrowser(t testing.TB, with func(*Options)) *browser {
 	t.Helper()
 	b := &browser{
 		TB:    t,
-		facts: &fakeFacts{sessions: map[string]store.SessionFact{}},
+		facts: &fakeFacts{sessions: map[string]shared.SessionFact{}},
 		now:   time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 	b.daemon = &fakeDaemon{facts: b.facts}

@@ -16,7 +16,7 @@ import (
 	"mirrord/app/look"
 	"mirrord/internal/count"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -133,7 +133,7 @@ func allFeed(v *visit) error {
 // jobFeed is the last versions of one mirror.
 func jobFeed(v *visit) error {
 	vs, err := look.Versions(v.App, v.job)
-	if errors.Is(err, store.ErrNoSite) || errors.Is(err, record.ErrNoVersion) { // so far, if there is a job
+	if errors.Is(err, home.ErrNoSite) || errors.Is(err, record.ErrNoVersion) { // so far, if there is a job
 		_, err = v.Daemon.Progress(v.job)
 	}
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // change a job file, decide about an order, change what users may have, search, log out and in by a password.
 func TestFlowsInBrowser(t *testing.T) {
 	a, all := mirrored(t), orderFrom(t)
-	users := &fakeUsers{users: map[string]store.UserFact{}}
+	users := &fakeUsers{users: map[string]shared.UserFact{}}
 	h := access.NewHasher(64)
 	c := newChromium(t, func(o *Options) {
 		o.App, o.Orders, o.Texts = a, all, &fakeTexts{wanted: true}

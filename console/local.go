@@ -11,15 +11,15 @@ import (
 
 	"mirrord/app/access"
 	"mirrord/app/ops"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Passwords are the users who log in with a password.
 type Passwords struct {
 	Book   *access.Book
 	Hasher *access.Hasher
-	// replaces a user, as store.ConsoleFacts.ChangeUser does
-	Change func(name string, change func(*store.UserFact) (*store.UserFact, error)) error
+	// replaces a user, as shared.ConsoleFacts.ChangeUser does
+	Change func(name string, change func(*shared.UserFact) (*shared.UserFact, error)) error
 }
 
 // How often passwords are tried. A link of mirrord console always works.
@@ -43,7 +43,7 @@ const viaPassword = "password"
 func markOf(hash string) string { return access.Digest(hash)[:16] }
 
 // accountNow is whose a session is, with the role that he has now; the zero value when it has ended.
-func (s *Server) accountNow(f store.SessionFact) account {
+func (s *Server) accountNow(f shared.SessionFact) account {
 	who := accountOf(f)
 	if f.Via == viaOIDC && s.OIDC == nil {
 		return account{}
@@ -54,7 +54,7 @@ func (s *Server) accountNow(f store.SessionFact) account {
 	if s.Passwords == nil {
 		return account{}
 	}
-	same := func(u store.UserFact) bool { return markOf(u.Hash) == f.Mark }
+	same := func(u shared.UserFact) bool { return markOf(u.Hash) == f.Mark }
 	u, ok, err := s.Passwords.Book.User(f.User, same)
 	if err != nil {
 		s.Log.Error("console", "err", err)
@@ -117,7 +117,7 @@ func (s *Server) private(r *http.Request) bool {
 }
 
 // byPassword checks the name and the password of a form.
-func byPassword(v *visit) (name string, u store.UserFact, err error) {
+func byPassword(v *visit) (name string, u shared.UserFact, err error) {
 	name, password := strings.TrimSpace(v.r.PostFormValue("name")), v.r.PostFormValue("password")
 	if v.Passwords == nil {
 		return "", u, errNoPage
@@ -144,8 +144,8 @@ func byPassword(v *visit) (name string, u store.UserFact, err error) {
 }
 
 // enter starts the session of a user.
-func enter(v *visit, name string, u store.UserFact) {
-	f := store.SessionFact{
+func enter(v *visit, name string, u shared.UserFact) {
+	f := shared.SessionFact{
 		User: name,
 		Role: u.Role,
 		Via:  viaPassword,
@@ -222,8 +222,8 @@ func changePassword(v *visit) error {
 			First: u.Initial,
 		})
 	}
-	changed := store.UserFact{Role: u.Role, Hash: v.Passwords.Hasher.Hash(next), Changed: v.Now().UTC()}
-	err = v.Passwords.Change(name, func(was *store.UserFact) (*store.UserFact, error) {
+	changed := shared.UserFact{Role: u.Role, Hash: v.Passwords.Hasher.Hash(next), Changed: v.Now().UTC()}
+	err = v.Passwords.Change(name, func(was *shared.UserFact) (*shared.UserFact, error) {
 		if was == nil || was.Hash != u.Hash { // removed, or changed by another user
 			return nil, ops.ErrChanged
 		}

@@ -16,29 +16,29 @@ import (
 	"time"
 
 	"mirrord/app/access"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // fakeUsers is kept in memory.
 type fakeUsers struct {
 	mu    sync.Mutex
-	users map[string]store.UserFact
+	users map[string]shared.UserFact
 
-	tokens map[string]store.TokenFact
+	tokens map[string]shared.TokenFact
 }
 
-func (f *fakeUsers) Tokens() (map[string]store.TokenFact, error) { return f.tokens, nil }
+func (f *fakeUsers) Tokens() (map[string]shared.TokenFact, error) { return f.tokens, nil }
 
-func (f *fakeUsers) Users() (map[string]store.UserFact, error) {
+func (f *fakeUsers) Users() (map[string]shared.UserFact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.users), nil
 }
 
-func (f *fakeUsers) change(name string, change func(*store.UserFact) (*store.UserFact, error)) error {
+func (f *fakeUsers) change(name string, change func(*shared.UserFact) (*shared.UserFact, error)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var was *store.UserFact
+	var was *shared.UserFact
 	if u, ok := f.users[name]; ok {
 		was = &u
 	}
@@ -57,7 +57,7 @@ func (f *fakeUsers) change(name string, change func(*store.UserFact) (*store.Use
 func (f *fakeUsers) set(
 	h *access.Hasher, name string, role Role, password string, initial bool, at time.Time,
 ) {
-	f.users[name] = store.UserFact{
+	f.users[name] = shared.UserFact{
 		Role:    role.String(),
 		Hash:    h.Hash(password),
 		Initial: initial,
@@ -69,7 +69,7 @@ const annsPassword = "correct horse battery"
 
 // newLocal is a browser of a console where ann has a password.
 func newLocal(t *testing.T, with func(*Options)) (*browser, *fakeUsers, *access.Hasher) {
-	users := &fakeUsers{users: map[string]store.UserFact{}}
+	users := &fakeUsers{users: map[string]shared.UserFact{}}
 	h := access.NewHasher(64) // KiB: what it costs is not of interest here
 	b := newBrowser(t, func(o *Options) {
 		o.Passwords = &Passwords{Book: access.NewBook(users, o.Now), Hasher: h, Change: users.change}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mirrord/app/access"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // How long things last, and how many there are.
@@ -37,8 +37,8 @@ type logins struct {
 	exchange func(context.Context)
 
 	mu       sync.Mutex
-	links    map[string]store.SessionFact // by digest
-	sessions map[string]store.SessionFact
+	links    map[string]shared.SessionFact // by digest
+	sessions map[string]shared.SessionFact
 	unkept   map[string]bool // of sessions: those that could not be stored
 	read     time.Time       // when sessions were read
 
@@ -55,7 +55,7 @@ func newLogins(facts Facts, now func() time.Time, exchange func(context.Context)
 		facts:    facts,
 		now:      now,
 		exchange: exchange,
-		links:    map[string]store.SessionFact{},
+		links:    map[string]shared.SessionFact{},
 		sessions: kept,
 		unkept:   map[string]bool{},
 		read:     now(),
@@ -102,12 +102,12 @@ func (l *logins) link(user string, role Role) (token string, expires time.Time) 
 	defer l.mu.Unlock()
 	token, expires = access.NewSecret(), l.now().Add(linkFor)
 	makeRoom(l.links, mostLinks)
-	l.links[access.Digest(token)] = store.SessionFact{User: user, Role: role.String(), Expires: expires}
+	l.links[access.Digest(token)] = shared.SessionFact{User: user, Role: role.String(), Expires: expires}
 	return token, expires
 }
 
 // makeRoom removes the entries that end first until one more fits.
-func makeRoom(all map[string]store.SessionFact, most int) (gone []string) {
+func makeRoom(all map[string]shared.SessionFact, most int) (gone []string) {
 	for len(all) >= most {
 		first := ""
 		for k, f := range all {
@@ -137,7 +137,7 @@ func (l *logins) use(token, from string) (session string, who account, ok, slow 
 }
 
 // start makes a session.
-func (l *logins) start(f store.SessionFact) (session string) {
+func (l *logins) start(f shared.SessionFact) (session string) {
 	session = access.NewSecret()
 	digest := access.Digest(session)
 	f.Expires = l.now().Add(sessionFor)
@@ -163,12 +163,12 @@ func (l *logins) start(f store.SessionFact) (session string) {
 	return session
 }
 
-func accountOf(f store.SessionFact) account {
+func accountOf(f shared.SessionFact) account {
 	return account{Name: f.User, Role: access.RoleOf(f.Role), via: "session"}
 }
 
 // session returns the session of a token.
-func (l *logins) session(token string) (store.SessionFact, bool) {
+func (l *logins) session(token string) (shared.SessionFact, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refresh(readEvery)
@@ -179,11 +179,11 @@ func (l *logins) session(token string) (store.SessionFact, bool) {
 // end ends a session.
 func (l *logins) end(token string) {
 	digest := access.Digest(token)
-	l.drop(func(of string, _ store.SessionFact) bool { return of == digest })
+	l.drop(func(of string, _ shared.SessionFact) bool { return of == digest })
 }
 
 // drop ends the sessions that a function chooses.
-func (l *logins) drop(ends func(digest string, f store.SessionFact) bool) (n int) {
+func (l *logins) drop(ends func(digest string, f shared.SessionFact) bool) (n int) {
 	var gone []string
 	l.mu.Lock()
 	l.refresh(0)
@@ -204,12 +204,12 @@ func (l *logins) drop(ends func(digest string, f store.SessionFact) bool) (n int
 // prune forgets what has ended.
 func (l *logins) prune() {
 	now := l.now()
-	l.drop(func(_ string, f store.SessionFact) bool { return now.After(f.Expires) })
+	l.drop(func(_ string, f shared.SessionFact) bool { return now.After(f.Expires) })
 }
 
 // users are the users with sessions, each with the session that lasts longest. whose is who has a session
 // now; the zero value when it has ended with its user.
-func (l *logins) users(whose func(store.SessionFact) account) (out []userRow) {
+func (l *logins) users(whose func(shared.SessionFact) account) (out []userRow) {
 	now := l.now()
 	l.mu.Lock()
 	l.refresh(readEvery)
@@ -240,5 +240,5 @@ func (l *logins) users(whose func(store.SessionFact) account) (out []userRow) {
 
 // endUser ends all sessions of a user.
 func (l *logins) endUser(name string) int {
-	return l.drop(func(_ string, f store.SessionFact) bool { return f.User == name })
+	return l.drop(func(_ string, f shared.SessionFact) bool { return f.User == name })
 }

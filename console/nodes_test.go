@@ -19,12 +19,13 @@ import (
 	"mirrord/app/shares"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/poll"
 )
 
 // keeperFacts are the facts of a cluster, which can be out of reach.
 type keeperFacts struct {
-	store.Shared
+	shared.KeyValues
 	away *atomic.Bool
 }
 
@@ -39,14 +40,14 @@ func (f keeperFacts) All(kind string) (map[string][]byte, error) {
 	if f.away.Load() {
 		return nil, errAway
 	}
-	return f.Shared.All(kind)
+	return f.KeyValues.All(kind)
 }
 
 func (f keeperFacts) Change(kind, key string, change func([]byte) ([]byte, error)) error {
 	if f.away.Load() {
 		return errAway
 	}
-	return f.Shared.Change(kind, key, change)
+	return f.KeyValues.Change(kind, key, change)
 }
 
 func (f keeperFacts) Watch(ctx context.Context, changed func(), _ ...string) {
@@ -74,7 +75,7 @@ func consoleNodes(t *testing.T, n int) (nodes []*consoleNode, away *atomic.Bool)
 		return st
 	}
 	away = new(atomic.Bool)
-	facts := keeperFacts{store.SharedOf(open()), away}
+	facts := keeperFacts{open().Shared, away}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	t.Cleanup(func() {
@@ -85,7 +86,7 @@ func consoleNodes(t *testing.T, n int) (nodes []*consoleNode, away *atomic.Bool)
 		st := open()
 		users := shares.NewClusterUsers(st, facts, slog.New(slog.DiscardHandler))
 		wg.Go(func() { users.Follow(ctx, func() {}) })
-		own := store.NewConsoleFacts(st)
+		own := shared.NewConsoleFacts(st.Shared)
 		b := newBrowser(t, func(o *Options) {
 			o.Facts = own
 			o.Exchange = func(ctx context.Context) { users.Exchange(ctx) }
@@ -148,16 +149,17 @@ func TestPasswordsOfNodes(t *testing.T) {
 	nodes, _ := consoleNodes(t, 2)
 	a, b := nodes[0], nodes[1]
 	hash := access.NewHasher(1).Hash
-	change := func(u *store.UserFact) {
+	change := func(u *shared.UserFact) {
 		t.Helper()
-		err := store.NewConsoleFacts(a.st).ChangeUser("eve", func(*store.UserFact) (*store.UserFact, error) {
+		facts := shared.NewConsoleFacts(a.st.Shared)
+		err := facts.ChangeUser("eve", func(*shared.UserFact) (*shared.UserFact, error) {
 			return u, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	change(&store.UserFact{Role: "operate", Hash: hash("violet tram under rain"), Changed: time.Now()})
+	change(&shared.UserFact{Role: "operate", Hash: hash("violet tram under rain"), Changed: time.Now()})
 	a.share()
 	b.share()
 	b.want(http.StatusSeeOther, "/", "/login", url.Values{
@@ -179,8 +181,8 @@ func TestPasswordsOfNodes(t *testing.T) {
 		n.cookie = old
 		n.want(http.StatusUnauthorized, "", "/", nil)
 	}
-	current := store.SessionFact{}
-	all, err := store.NewConsoleFacts(b.st).Sessions()
+	current := shared.SessionFact{}
+	all, err := shared.NewConsoleFacts(b.st.Shared).Sessions()
 	for _, f := range all {
 		current = f
 	}
@@ -202,7 +204,7 @@ func TestAuditOfNodes(t *testing.T) {
 	if page := b.want(http.StatusOK, "login", "/audit", nil); strings.Contains(page, "On node") {
 		t.Error("one machine is shown as a node")
 	}
-	b.facts.audit = append(b.facts.audit, store.AuditEntry{Who: "eve", What: "pause", Node: "north"})
+	b.facts.audit = append(b.facts.audit, shared.AuditEntry{Who: "eve", What: "pause", Node: "north"})
 	b.daemon.away = []status.NodeSaid{{Name: "south", Away: "the node does not answer"}}
 	b.want(http.StatusOK, "<td>north</td>", "/audit", nil)
 	b.want(http.StatusOK, "done on node south is missing here: the node does not answer", "/audit", nil)

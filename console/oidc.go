@@ -8,7 +8,7 @@ import (
 	"net/url"
 
 	"mirrord/app/access"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 const viaOIDC = "oidc"
@@ -80,7 +80,7 @@ func endOIDC(v *visit) error {
 		v.audit(v.r, account{Name: name}, act{what: "login", about: "with " + v.OIDC.At()}, err)
 		return oidcError{err}
 	}
-	f := store.SessionFact{User: name, Role: role.String(), Via: viaOIDC}
+	f := shared.SessionFact{User: name, Role: role.String(), Via: viaOIDC}
 	v.loggedIn(accountOf(f), v.logins.start(f))
 	return v.draw(http.StatusOK, "welcome.html", "Logged in", name)
 }

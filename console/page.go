@@ -32,8 +32,8 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -206,7 +206,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case isWrong:
 		w.Header().Set("Allow", wrong.Allow)
 		code, what = http.StatusMethodNotAllowed, "Go to the page that this form or link belongs to."
-	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
+	case errors.Is(err, errNoPage), errors.Is(err, control.ErrNotFound), errors.Is(err, home.ErrNoSite),
 		errors.Is(err, record.ErrNoVersion):
 		code = http.StatusNotFound
 	case errors.Is(err, disk.ErrLocked), said != nil && said.Kind == env.Locked:

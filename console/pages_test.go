@@ -19,7 +19,7 @@ import (
 	"mirrord/app/access"
 	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 func testJobs(n int) []status.Job {
@@ -317,7 +317,7 @@ func TestFeedReader(t *testing.T) {
 	b, users, _ := newLocal(t, nil)
 	b.daemon.jobs = testJobs(2)
 	secret, fact := access.NewToken(access.Operate, b.now, time.Time{})
-	users.tokens = map[string]store.TokenFact{"reader": fact}
+	users.tokens = map[string]shared.TokenFact{"reader": fact}
 	as := func(name, secret string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth(name, secret) }
 	}

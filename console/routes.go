@@ -15,7 +15,7 @@ import (
 	"mirrord/app/orders"
 	"mirrord/job"
 	"mirrord/scheduler/control"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // visit is a request whose user may make it.
@@ -233,7 +233,7 @@ type act struct {
 
 // audit appends to the audit log.
 func (s *Server) audit(r *http.Request, who account, a act, err error) {
-	e := store.AuditEntry{
+	e := shared.AuditEntry{
 		At:    s.Now().UTC(),
 		Who:   who.Name,
 		From:  r.RemoteAddr,

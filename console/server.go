@@ -26,7 +26,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/serve"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Daemon is what the console asks of the daemon that it belongs to. *daemon.Daemon has it.
@@ -40,12 +40,12 @@ type Daemon interface {
 	Acts(ctx context.Context, n int) (shares.Acts, error)
 }
 
-// Facts keeps sessions and the audit log; both outlive the process. store.ConsoleFacts has it. Its methods
+// Facts keeps sessions and the audit log; both outlive the process. shared.ConsoleFacts has it. Its methods
 // may be called from several goroutines.
 type Facts interface {
-	AddAudit(store.AuditEntry) error
-	SaveSession(digest string, f *store.SessionFact) error
-	Sessions() (map[string]store.SessionFact, error)
+	AddAudit(shared.AuditEntry) error
+	SaveSession(digest string, f *shared.SessionFact) error
+	Sessions() (map[string]shared.SessionFact, error)
 }
 
 // Options are the choices of a console.

@@ -22,7 +22,7 @@ import (
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // settingsData is what the page of settings shows.
@@ -114,7 +114,7 @@ func limitsOf(r *http.Request) (l orders.Limits, err error) {
 
 // userRow is a user who is logged in.
 type userRow struct {
-	store.SessionFact
+	shared.SessionFact
 	Sessions int
 }
 

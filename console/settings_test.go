@@ -3,13 +3,12 @@
 package console
 
 import (
+	"mirrord/store/shared"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
-
-	"mirrord/store"
 )
 
 // Operators change what users may order; what makes no sense is refused, and others may not.
@@ -81,7 +80,7 @@ func TestEquivalents(t *testing.T) {
 	for base, copied := range map[string]string{
 		j.Base(): "https://copy.test/<site>/", "https://other.test/": "https://other.copy.test/",
 	} {
-		if err := st.SavePair(store.PairRecord{
+		if err := st.Shared.SavePair(shared.PairRecord{
 			Base1:   base,
 			Base2:   copied,
 			Mirrors: true,

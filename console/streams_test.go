@@ -14,7 +14,7 @@ import (
 
 	"mirrord/app/access"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // A live page holds two hundred listeners; they learn that the run has ended, and leave nothing behind.
@@ -77,10 +77,10 @@ func TestStreamEndsWithLogin(t *testing.T) {
 	for how, take := range map[string]func(b *browser, users *fakeUsers){
 		"logged out": func(b *browser, _ *fakeUsers) { b.srv.logins.endUser("ann") },
 		"user removed": func(b *browser, users *fakeUsers) {
-			users.change("ann", func(*store.UserFact) (*store.UserFact, error) { return nil, nil })
+			users.change("ann", func(*shared.UserFact) (*shared.UserFact, error) { return nil, nil })
 		},
 		"role taken": func(b *browser, users *fakeUsers) {
-			users.change("ann", func(u *store.UserFact) (*store.UserFact, error) {
+			users.change("ann", func(u *shared.UserFact) (*shared.UserFact, error) {
 				u.Role = Read.String()
 				return u, nil
 			})

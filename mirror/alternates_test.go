@@ -308,7 +308,7 @@ func TestAlternateOfFirstRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := st.SavePair(samePair(home+"/", copyBase, time.Now())); err != nil {
+	if err := st.Shared.SavePair(samePair(home+"/", copyBase, time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	st.Close()

@@ -11,6 +11,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/finish"
 	"mirrord/mirror/frontier"
+	"mirrord/store/shared"
 
 	"mirrord/mirror/result"
 	"mirrord/mirror/run"
@@ -72,13 +73,13 @@ func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCa
 }
 
 // PairOf makes a record of a verdict on two base URLs.
-func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
+func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) shared.PairRecord {
 	return source.PairOf(v, base1, base2, tested)
 }
 
 // KeepPair keeps the result of a test of two base URLs. One without a decision does not replace a decision
 // that is still valid.
-func KeepPair(st source.PairFacts, p store.PairRecord) error { return source.KeepPair(st, p) }
+func KeepPair(st source.PairFacts, p shared.PairRecord) error { return source.KeepPair(st, p) }
 
 // VerifiedSince returns since when everything in the mirror has been looked at, or vouched for by evidence;
 // zero when nothing is in it.

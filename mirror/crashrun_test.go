@@ -30,6 +30,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
+	storehome "mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -117,7 +118,7 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 		State:    st,
 		Site:     s,
 		Fetcher:  client,
-		Robots:   mirror.NewRobots(j, client, st),
+		Robots:   mirror.NewRobots(j, client, st.Shared),
 		Hosts:    new(fetch.Hosts),
 	})
 }
@@ -263,7 +264,7 @@ func readSite(t *testing.T, dir string, f func(*store.Site)) {
 	}
 	defer st.Close()
 	s, err := st.ViewSite(crashJob)
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, storehome.ErrNoSite) {
 		return
 	}
 	if err != nil {

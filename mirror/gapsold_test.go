@@ -62,7 +62,7 @@ func runsOf(t *testing.T, m *mirrortest.Mirror) (out []mirror.Summary) {
 	t.Helper()
 	st := reopen(t, m.Dir)
 	defer st.Close()
-	runs, err := st.Runs("test", 10)
+	runs, err := st.Shared.Runs("test", 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func guarded(t *testing.T, toml string) (*mirrortest.Web, *mirrortest.FakeNetwor
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { st.Close() })
-	m.World.Network, m.World.Names = n, st.PublicNames()
+	m.World.Network, m.World.Names = n, st.PublicNames
 	return w, n, m
 }
 

@@ -26,6 +26,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 // unpackState unpacks an archive of testdata/states into a new folder, with the times of its files.
@@ -91,7 +92,7 @@ func (x *stateText) ok(err error) {
 
 // facts says what mirror.db has.
 func (x *stateText) facts() {
-	c := store.NewConsoleFacts(x.st)
+	c := shared.NewConsoleFacts(x.st.Shared)
 	users, err := c.Users()
 	x.ok(err)
 	tokens, err := c.Tokens()
@@ -102,13 +103,13 @@ func (x *stateText) facts() {
 	x.ok(err)
 	audit, err := c.Audit(100)
 	x.ok(err)
-	orders, err := store.NewOrderFacts(x.st).Orders()
+	orders, err := shared.NewOrderFacts(x.st.Shared).Orders()
 	x.ok(err)
-	pauses, err := store.Pauses(store.SharedOf(x.st))
+	pauses, err := shared.Pauses(x.st.Shared)
 	x.ok(err)
-	jobs, err := x.st.JobRecords()
+	jobs, err := x.st.Shared.JobRecords()
 	x.ok(err)
-	host, _, err := x.st.LoadHost("http://127.0.0.1:18461")
+	host, _, err := x.st.Shared.LoadHost("http://127.0.0.1:18461")
 	x.ok(err)
 	for name, v := range map[string]any{"users": users, "tokens": tokens, "sessions": sessions, "hooks": hooks,
 		"audit": audit, "pauses": pauses, "host": host} {
@@ -131,7 +132,7 @@ func (x *stateText) facts() {
 // site says what a site has.
 func (x *stateText) site(name string, s *store.Site) {
 	x.line("\n== %s", name)
-	runs, err := x.st.Runs(name, 100)
+	runs, err := x.st.Shared.Runs(name, 100)
 	x.ok(err)
 	for _, r := range runs {
 		b, err := json.Marshal(r)

@@ -17,6 +17,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/mirrortest"
 )
 
@@ -52,8 +53,8 @@ func newOffsiteWorld(t *testing.T) *offsiteWorld {
 }
 
 // samePair is the record of a test by which two places are mirrors of each other.
-func samePair(base1, base2 string, tested time.Time) store.PairRecord {
-	return store.PairRecord{
+func samePair(base1, base2 string, tested time.Time) shared.PairRecord {
+	return shared.PairRecord{
 		Base1:     base1,
 		Base2:     base2,
 		Tested:    tested,
@@ -68,7 +69,7 @@ func samePair(base1, base2 string, tested time.Time) store.PairRecord {
 func (w *offsiteWorld) pair(t *testing.T) {
 	t.Helper()
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(samePair(manualBase, twinBase, w.at)), st.Close()); err != nil {
+	if err := errors.Join(st.Shared.SavePair(samePair(manualBase, twinBase, w.at)), st.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -303,7 +304,7 @@ func TestRepairOfLinksEnds(t *testing.T) {
 
 func (w *offsiteWorld) unpair(t *testing.T, level string) {
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(store.PairRecord{
+	if err := errors.Join(st.Shared.SavePair(shared.PairRecord{
 		Base1:  manualBase,
 		Base2:  twinBase,
 		Tested: w.at,
@@ -321,7 +322,7 @@ func (w *offsiteWorld) addRun(t *testing.T, name, verdict string, sum mirror.Sum
 		t.Fatal(err)
 	}
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.AddRun(store.RunRecord{
+	if err := errors.Join(st.Shared.AddRun(shared.RunRecord{
 		Site:    name,
 		Started: w.at,
 		Ended:   w.at,
@@ -401,7 +402,7 @@ func BenchmarkRepairPass(b *testing.B) {
 	manual := func() { runNamed(b, w, m, "manual", fmt.Sprintf("url = %q\n", manualBase)) }
 	manual()
 	runNamed(b, w, m, "twin", fmt.Sprintf("url = %q\n", twinBase))
-	if err := s.st.SavePair(samePair(manualBase, twinBase, time.Now())); err != nil {
+	if err := s.st.Shared.SavePair(samePair(manualBase, twinBase, time.Now())); err != nil {
 		b.Fatal(err)
 	}
 	v := 2

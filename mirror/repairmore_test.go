@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/mirrortest"
 )
 
@@ -55,7 +56,7 @@ func TestRepairByACopyThatWasAnother(t *testing.T) {
 			same := samePair(manualBase, twinBase, w.at)
 			same.Named = named
 			st := reopen(t, w.m.Dir)
-			if err := errors.Join(st.SavePair(same), st.Close()); err != nil {
+			if err := errors.Join(st.Shared.SavePair(same), st.Close()); err != nil {
 				t.Fatal(err)
 			}
 			w.runManual(t)
@@ -148,13 +149,13 @@ func TestRepairOfLinksToASilentHostThatIsAskedOften(t *testing.T) {
 // read once.
 func TestRepairByNestedPairs(t *testing.T) {
 	w := startOffsite(t)
-	for i, p := range []store.PairRecord{
+	for i, p := range []shared.PairRecord{
 		{Base1: "http://manual.example.org/", Base2: "http://twin.example.org/copies/", Level: "2"},
 		{Base1: "http://nowhere.example.org/m/", Base2: manualBase, Level: "1"},
 	} {
 		p.Tested, p.Mirrors, p.Confident, p.Equal, p.Named = w.at, true, true, true, true
 		st := reopen(t, w.m.Dir)
-		if err := errors.Join(st.SavePair(p), st.Close()); err != nil {
+		if err := errors.Join(st.Shared.SavePair(p), st.Close()); err != nil {
 			t.Fatal(i, err)
 		}
 	}
@@ -234,7 +235,7 @@ func TestRepairWhileOneMirrorIsWritten(t *testing.T) {
 		runNamed(t, w.Web, w.m, "guide-copy", fmt.Sprintf("url = %q\n", guideCopy))
 	}
 	st := reopen(t, w.m.Dir)
-	if err := errors.Join(st.SavePair(samePair(guide, guideCopy, w.at)), st.Close()); err != nil {
+	if err := errors.Join(st.Shared.SavePair(samePair(guide, guideCopy, w.at)), st.Close()); err != nil {
 		t.Fatal(err)
 	}
 	w.Set(home+"/b.html",

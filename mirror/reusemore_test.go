@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/mirrortest"
 )
 
@@ -77,7 +77,7 @@ func TestReuseOfAMirrorThatIsGone(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				if err := st.AddRun(store.RunRecord{
+				if err := st.Shared.AddRun(shared.RunRecord{
 					Site:    "manual",
 					Started: at,
 					Ended:   at,

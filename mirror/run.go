@@ -11,7 +11,7 @@ import (
 	"mirrord/mirror/finish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/run"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Run makes one run. The Summary tells how it ended, also when there is an error; the error is what kept it
@@ -52,7 +52,7 @@ func runOnce(
 	sum, err = conduct(ctx, s, first, finish.New(s, repairs))
 	if sum != nil && o.State != nil && !o.Imports {
 		if data, jerr := json.Marshal(sum); jerr == nil {
-			rec := store.RunRecord{
+			rec := shared.RunRecord{
 				Site:    s.Site.Name,
 				Started: s.Started,
 				Ended:   sum.Ended,

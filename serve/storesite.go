@@ -20,6 +20,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/home"
 )
 
 // Store serves the mirrors of a state directory. The published tree alone is enough: its file table has URLs
@@ -71,7 +72,7 @@ func (s *Store) dir(name string) string {
 
 // Site returns a site that has a published version.
 func (s *Store) Site(name string) (Site, error) {
-	if !store.ValidName(name) {
+	if !home.ValidName(name) {
 		return nil, ErrNoSite
 	}
 	s.mu.Lock()

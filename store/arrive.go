@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/trees"
 )
 
@@ -27,7 +28,7 @@ type Arrival struct {
 	Old   *os.Root // folder of the site that is here; nil for none
 
 	state *State
-	held  *HeldSite
+	held  *home.HeldSite
 	lock  *os.File
 }
 
@@ -37,10 +38,10 @@ const arriveLock = ".arriving"
 // Receive begins to make a site. One that a process has open is ErrLocked. Bodies are kept from being
 // collected until the state is closed.
 func Receive(s *State, name string) (a *Arrival, err error) {
-	if err := checkName(name); err != nil {
+	if err := home.CheckName(name); err != nil {
 		return nil, err
 	}
-	a = &Arrival{Name: name, Aside: AsideName(name), state: s}
+	a = &Arrival{Name: name, Aside: home.AsideName(name), state: s}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("receive site %s: %w", name, err), a.Close())
@@ -49,18 +50,18 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 	if err := s.Spool.Held(); err != nil {
 		return a, err
 	}
-	if a.held, err = HoldSite(s, name); err != nil && !errors.Is(err, ErrNoSite) {
+	if a.held, err = s.HoldSite(name); err != nil && !errors.Is(err, home.ErrNoSite) {
 		return a, err
 	}
 	if a.held != nil {
-		if a.Old, err = s.root.OpenRoot("sites/" + name); err != nil {
+		if a.Old, err = s.Root.OpenRoot("sites/" + name); err != nil {
 			return a, disk.Err("open folder", err)
 		}
 	}
 	dir := "sites/" + a.Aside
-	err = s.root.MkdirAll(dir, 0o755)
+	err = s.Root.MkdirAll(dir, 0o755)
 	if err == nil {
-		a.Root, err = s.root.OpenRoot(dir)
+		a.Root, err = s.Root.OpenRoot(dir)
 	}
 	if err == nil {
 		a.lock, err = a.Root.OpenFile(arriveLock, os.O_RDWR|os.O_CREATE, 0o600)
@@ -117,7 +118,7 @@ func (a *Arrival) Finish() error {
 		err = disk.SyncDir(a.state.Dir + "/sites")
 	}
 	if err == nil && a.Old != nil {
-		err = a.state.root.RemoveAll("sites/" + a.Aside)
+		err = a.state.Root.RemoveAll("sites/" + a.Aside)
 	}
 	return disk.Err("put site "+a.Name+" in its place", err)
 }
@@ -137,12 +138,12 @@ func (a *Arrival) swap() error {
 	if !errors.Is(err, unix.EINVAL) {
 		return err
 	}
-	removed := removedSites + a.Name // FinishRemovals deletes it after a kill
-	if err := a.state.root.RemoveAll(removed); err != nil {
+	removed := home.RemovedSites + a.Name // FinishRemovals deletes it after a kill
+	if err := a.state.Root.RemoveAll(removed); err != nil {
 		return err
 	}
-	return errors.Join(a.state.root.Rename("sites/"+a.Name, removed), os.Rename(from, to),
-		a.state.root.RemoveAll(removed))
+	return errors.Join(a.state.Root.Rename("sites/"+a.Name, removed), os.Rename(from, to),
+		a.state.Root.RemoveAll(removed))
 }
 
 // Close lets others open the site again. What was copied of it stays for the next attempt.

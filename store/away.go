@@ -308,12 +308,12 @@ func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []by
 
 // body finds a body that a site lists as left in a depot; fs.ErrNotExist when none does.
 func (a *aways) body(s *State, d [32]byte) (*blobs.LeftBody, error) {
-	names, err := siteFolders(s)
+	names, err := s.AllSites()
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		left, err := a.in(s.root, "sites/"+name+"/"+AwayName, name)
+		left, err := a.in(s.Root, "sites/"+name+"/"+AwayName, name)
 		if err != nil {
 			return nil, err
 		}

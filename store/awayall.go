@@ -91,7 +91,7 @@ func (t *Travelling) Bring(file string, from, to int64) error {
 // BringAll fetches what a check-out left in the depot, of packs and of the bodies that the site refers to.
 // It returns how many bytes that was. A site that a process has open for writing is ErrLocked in the end.
 func BringAll(ctx context.Context, s *State, name string) (bytes int64, err error) {
-	a, err := s.aways.in(s.root, "sites/"+name+"/"+AwayName, name)
+	a, err := s.aways.in(s.Root, "sites/"+name+"/"+AwayName, name)
 	if a == nil || err != nil {
 		return 0, err
 	}
@@ -99,22 +99,22 @@ func BringAll(ctx context.Context, s *State, name string) (bytes int64, err erro
 	if bytes, err = bringAll(ctx, s, name); err != nil {
 		return bytes, err
 	}
-	h, err := HoldSite(s, name)
+	h, err := s.HoldSite(name)
 	if err != nil {
 		return bytes, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
 	file := "sites/" + name + "/" + AwayName
-	fi, err := s.root.Lstat(file)
+	fi, err := s.Root.Lstat(file)
 	if err != nil || !os.SameFile(fi, a.info) {
 		return bytes, disk.Err("bring all", disk.UnlessGone(err)) // another check-out came between
 	}
-	d, err := s.root.Open("sites")
+	d, err := s.Root.Open("sites")
 	if err == nil {
 		err = errors.Join(disk.SyncFS(int(d.Fd())), d.Close())
 	}
 	if err == nil {
-		err = s.root.Remove(file)
+		err = s.Root.Remove(file)
 	}
 	return bytes, disk.Err("bring all", err)
 }

@@ -19,6 +19,7 @@ import (
 	"mirrord/fetch/robots"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/shared"
 )
 
 const (
@@ -137,27 +138,27 @@ func TestNotConverted(t *testing.T) {
 // mirror.db without checksums gets them too, with all that it has.
 func TestConvertState(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, stateDB)
+	path := filepath.Join(dir, shared.FileName)
 	for n := range 3 {
 		st, err := OpenState(dir, Options{Volatile: n < 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := st.AddRun(RunRecord{Site: "x", Verdict: fmt.Sprint("verdict ", n)}); err != nil {
+		if err := st.Shared.AddRun(shared.RunRecord{Site: "x", Verdict: fmt.Sprint("verdict ", n)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.SaveHost(fmt.Sprint("https://h", n), robots.FileCopy{Body: []byte("robots")}); err != nil {
+		err = st.Shared.SaveHost(fmt.Sprint("https://h", n), robots.FileCopy{Body: []byte("robots")})
+		if err != nil {
 			t.Fatal(err)
 		}
-		runs, err := st.Runs("x", 9)
+		runs, err := st.Shared.Runs("x", 9)
 		if err != nil || len(runs) != n+1 || runs[n].Verdict != "verdict 0" {
 			t.Errorf("runs %+v, %v", runs, err)
 		}
-		if f, ok, err := st.LoadHost("https://h0"); err != nil || !ok || string(f.Body) != "robots" {
+		if f, ok, err := st.Shared.LoadHost("https://h0"); err != nil || !ok || string(f.Body) != "robots" {
 			t.Errorf("%+v, %v, %v", f, ok, err)
 		}
-		err = st.withDB(updateWait, func(d *db.DB) error { return d.View((*db.Tx).CheckSums) })
-		if err := errors.Join(err, st.Close()); err != nil {
+		if err := errors.Join(st.Shared.Check(), st.Close()); err != nil {
 			t.Fatal(err)
 		}
 		unseal(t, path, 0)

@@ -58,7 +58,7 @@ func wantDamaged(t *testing.T, st *State, s *Site, what string) {
 		t.Errorf("%s: a transaction follows: %v", what, err)
 	}
 	s.Close()
-	lock, err := HoldSite(st, "x")
+	lock, err := st.HoldSite("x")
 	if err != nil {
 		t.Fatalf("%s: after close: %v", what, err)
 	}

@@ -20,6 +20,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/facts"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 	"mirrord/store/trees"
 )
 
@@ -254,7 +255,7 @@ func TestReadOnlyState(t *testing.T) {
 		!strings.Contains(err.Error(), "mount it writable)") {
 		t.Errorf("%v", err)
 	}
-	if err := st.AddRun(RunRecord{Site: "x"}); !errors.As(err, &disk) {
+	if err := st.Shared.AddRun(shared.RunRecord{Site: "x"}); !errors.As(err, &disk) {
 		t.Errorf("%v", err)
 	}
 	if err := st.RemoveSite("x"); !errors.As(err, &disk) {

@@ -93,7 +93,7 @@
 //	12  edit script    of a version, in zstd: lines "+", "-" or "~" and a line of the
 //	                   file table                                                       record
 //	13  note           JSON (version, run, publish, tree, shared fact), a number, or a
-//	                   text, by the name of its key                                     site.go, facts.go
+//	                   text, by the name of its key                                     site.go, shared
 //
 // Beside them:
 //

@@ -90,7 +90,7 @@ func (e *Elsewhere) Body(digest [32]byte) []byte {
 			return b
 		}
 		file := "sites/" + p.site + "/" + trees.CurrentLink + "/" + p.path
-		if b, err := e.state.root.ReadFile(file); (err == nil) && right(b) {
+		if b, err := e.state.Root.ReadFile(file); (err == nil) && right(b) {
 			return b
 		}
 	}

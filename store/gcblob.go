@@ -26,7 +26,7 @@ import (
 // caller must have no site open.
 func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed, err error) {
 	defer explain(&err, "collect blobs")
-	names, err := siteFolders(s)
+	names, err := s.AllSites()
 	if err == nil && !dry {
 		names, err = dropAside(s, names)
 	}
@@ -44,8 +44,8 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed,
 		openSite = func(name string) (*Site, error) { return s.openSite(name, viewing) }
 	}
 	for _, name := range names {
-		_, err := s.root.Lstat("sites/" + name + "/" + home.SiteDB)
-		_, lerr := s.root.Lstat("sites/" + name + "/" + log.Folder)
+		_, err := s.Root.Lstat("sites/" + name + "/" + home.SiteDB)
+		_, lerr := s.Root.Lstat("sites/" + name + "/" + log.Folder)
 		if errors.Is(err, fs.ErrNotExist) && errors.Is(lerr, fs.ErrNotExist) {
 			continue // a first run that was cut off before it stored anything
 		}
@@ -66,7 +66,7 @@ func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed,
 		return f, fmt.Errorf("a new site is being mirrored: %w", disk.ErrLocked)
 	}
 	defer release()
-	if err := FinishRemovals(s); err != nil {
+	if err := s.FinishRemovals(); err != nil {
 		return f, err
 	}
 	return sweepBlobs(ctx, s, open, false)
@@ -78,9 +78,9 @@ const asideAge = 24 * time.Hour
 // dropAside removes sites that killed processes have left aside, and returns the names of the others.
 func dropAside(s *State, names []string) (left []string, err error) {
 	for _, name := range names {
-		fi, serr := s.root.Lstat("sites/" + name + "/" + home.SiteDB)
+		fi, serr := s.Root.Lstat("sites/" + name + "/" + home.SiteDB)
 		old := serr == nil && s.opt.Now().Sub(fi.ModTime()) > asideAge
-		if strings.HasPrefix(name, asideMark) && old {
+		if strings.HasPrefix(name, home.AsideMark) && old {
 			if rerr := s.RemoveSite(name); rerr == nil {
 				continue
 			} else if !errors.Is(rerr, disk.ErrLocked) {

@@ -78,7 +78,7 @@ func GlanceAt(s *State, name string) (*Glance, error) {
 
 // readGlance returns what the file of a site has, nil when it cannot be relied on.
 func readGlance(s *State, name string) *Glance {
-	root, err := siteRoot(s, name)
+	root, err := s.SiteRoot(name)
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/testing/mirrortest"
 )
 
@@ -91,7 +92,7 @@ func TestGlanceOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := store.GlanceAt(st, "x"); !errors.Is(err, store.ErrNoSite) {
+	if _, err := store.GlanceAt(st, "x"); !errors.Is(err, home.ErrNoSite) {
 		t.Errorf("no site: %v", err)
 	}
 	s, err := st.OpenSite("x")

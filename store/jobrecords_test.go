@@ -6,30 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"mirrord/store/shared"
 	"mirrord/store/trees"
 )
-
-func TestLastRuns(t *testing.T) {
-	st, err := OpenState(t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	if got, err := st.LastRuns(); err != nil || len(got) != 0 {
-		t.Errorf("%v, %v", got, err)
-	}
-	for i, name := range []string{"a", "b", "a"} {
-		if err := st.AddRun(RunRecord{Site: name, Ended: time.Unix(int64(i), 0), Verdict: "complete"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := st.LastRuns()
-	if err != nil || len(got) != 2 || got["a"].Ended.Unix() != 2 || got["b"].Ended.Unix() != 1 {
-		t.Errorf("%v, %v", got, err)
-	}
-}
 
 // A site is empty until a run of it has ended or a version is published.
 func TestEmptySite(t *testing.T) {
@@ -41,7 +21,7 @@ func TestEmptySite(t *testing.T) {
 	for name, file := range map[string]string{
 		"none":     "",
 		"made":     "site.db",
-		"ran":      lastRunName,
+		"ran":      shared.LastRun,
 		"imported": trees.CurrentLink,
 	} {
 		if file != "" {

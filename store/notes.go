@@ -16,6 +16,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 // SiteNotes is what the runs and checks of a site leave for the next one: the unfinished run, small facts,
@@ -128,7 +129,7 @@ func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
 
 // LastingFact returns what SetLastingFact kept for a site, without opening its database; nil for nothing.
 func LastingFact(s *State, site, name string) ([]byte, error) {
-	return readBeside(s, site, lastingFact+name)
+	return s.ReadBeside(site, lastingFact+name)
 }
 
 // fingerprintsName is the file of a site's folder with what KeepFingerprints kept.
@@ -139,11 +140,11 @@ func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.Keep(fingerprint
 
 // Fingerprints returns what KeepFingerprints kept for a site, without opening its database; nil for nothing.
 func Fingerprints(s *State, site string) ([]byte, error) {
-	return readBeside(s, site, fingerprintsName)
+	return s.ReadBeside(site, fingerprintsName)
 }
 
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.
-func (s *SiteNotes) KeepRun(r RunRecord) error {
+func (s *SiteNotes) KeepRun(r shared.RunRecord) error {
 	if err := s.Owned(); err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (s *SiteNotes) KeepRun(r RunRecord) error {
 	if err != nil {
 		return fmt.Errorf("run of %s: %w", s.Name, err)
 	}
-	return s.Keep(lastRunName, v, false)
+	return s.Keep(shared.LastRun, v, false)
 }
 
 // Files of a site's folder that name what Verify found damaged, a quoted line each but for URLs, which need
@@ -217,13 +218,13 @@ const (
 
 // LoadScrub returns what SaveScrub kept for a site, nil for nothing.
 func LoadScrub(s *State, site string) ([]byte, error) {
-	return readBeside(s, site, scrubName)
+	return s.ReadBeside(site, scrubName)
 }
 
 // SaveScrub stores what a scrub knows of a site. A crash leaves what was stored before, or this. When the
 // site has been removed, SaveScrub stores nothing. One goroutine calls it.
 func SaveScrub(s *State, site string, v []byte) error {
-	return keepBeside(s, site, scrubName, v, 0o644, !s.opt.Volatile)
+	return s.KeepBeside(site, scrubName, v, 0o644, !s.opt.Volatile)
 }
 
 // Redone is that a database was made again from its log.
@@ -236,7 +237,7 @@ type Redone struct {
 // LastRedone returns when the database of a site was last made again from its log; the zero value when it
 // never was.
 func LastRedone(s *State, site string) (r Redone, err error) {
-	v, err := readBeside(s, site, redoneName)
+	v, err := s.ReadBeside(site, redoneName)
 	if err != nil || v == nil {
 		return r, err
 	}
@@ -249,8 +250,8 @@ func LastRedone(s *State, site string) (r Redone, err error) {
 // NotedDamage returns what checks of a site noted for its next run, without opening its database: URLs whose
 // stored bodies are damaged, and paths of published files that are wrong.
 func NotedDamage(s *State, site string) (urls, files []string, err error) {
-	dir, err := siteRoot(s, site)
-	if errors.Is(err, ErrNoSite) {
+	dir, err := s.SiteRoot(site)
+	if errors.Is(err, home.ErrNoSite) {
 		return nil, nil, nil
 	}
 	if err != nil {

@@ -154,7 +154,7 @@ func (f *opening) catchUp(s *State) error {
 
 // openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (*opening, error) {
-	if err := checkName(name); err != nil {
+	if err := home.CheckName(name); err != nil {
 		return nil, err
 	}
 	dir := "sites/" + name
@@ -163,12 +163,12 @@ func (s *State) openFolder(name string, mode openMode) (*opening, error) {
 	}
 	if !mode.readOnly() {
 		for _, d := range []string{dir + "/packs", dir + "/trees"} {
-			if err := s.root.MkdirAll(d, 0o755); err != nil {
+			if err := s.Root.MkdirAll(d, 0o755); err != nil {
 				return nil, disk.Err("make folder", err)
 			}
 		}
 	}
-	root, err := siteRoot(s, name)
+	root, err := s.SiteRoot(name)
 	if err != nil {
 		return nil, err
 	}
@@ -228,8 +228,8 @@ func (s *State) openDB(f *opening) (d *db.DB, err error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		_, gone := s.root.Lstat("sites/" + f.Name) // removed a moment ago
-		if err = ErrNoSite; (f.published || f.logged) && gone == nil {
+		_, gone := s.Root.Lstat("sites/" + f.Name) // removed a moment ago
+		if err = home.ErrNoSite; (f.published || f.logged) && gone == nil {
 			err = o.Damaged(db.ErrNoDatabase)
 		}
 	}
@@ -241,11 +241,11 @@ func (s *State) openDB(f *opening) (d *db.DB, err error) {
 
 // leadsOut is an error when the folder of a site is a symbolic link that leads out of the state.
 func leadsOut(s *State, dir string) error {
-	fi, err := s.root.Lstat(dir)
+	fi, err := s.Root.Lstat(dir)
 	if err != nil || fi.Mode()&fs.ModeSymlink == 0 {
 		return nil
 	}
-	if _, err := s.root.Stat(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Root.Stat(dir); err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return fmt.Errorf("%s is a symbolic link that leads out of the state directory, which is not followed: "+
@@ -285,7 +285,7 @@ func (f *opening) checkFormat(tx *db.Tx) error {
 		if f.published || f.logged {
 			return f.DB.Damaged(db.ErrNoDatabase)
 		}
-		return ErrNoSite
+		return home.ErrNoSite
 	}
 	for _, name := range [][]byte{db.Meta, home.Resources, home.Links, home.History, home.Versions} {
 		if tx.Bucket(name) == nil {
@@ -414,14 +414,14 @@ func (s *Site) start(f *opening) error {
 // Documents opens the packs of a site for reading, without its database. A pack that was compacted away
 // meanwhile is ErrDamaged: the records say where its documents are now. The caller closes them.
 func (s *State) Documents(name string) (*bodies.Packs, error) {
-	dir, err := siteRoot(s, name)
+	dir, err := s.SiteRoot(name)
 	var p *bodies.Packs
 	if err == nil {
 		defer dir.Close()
 		p, _, err = packsOf(s, dir, name)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		err = ErrNoSite
+		err = home.ErrNoSite
 	}
 	if err != nil {
 		return nil, fmt.Errorf("packs of %s: %w", name, err)

@@ -41,7 +41,7 @@ const damagedFolder = "damaged"
 // published tree that cannot be read is an error too, before anything is changed.
 func (s *State) Rebuild(name string) (known int, err error) {
 	defer explain(&err, "rebuild site %s", name)
-	root, err := siteRoot(s, name)
+	root, err := s.SiteRoot(name)
 	if err != nil {
 		return 0, err
 	}
@@ -130,7 +130,7 @@ func readable(site *os.Root) error {
 // setAside moves the database and the packs of a site out of use, and returns the number of the last pack.
 // The packs go first: as long as the database is there, so is what calls for a rebuild.
 func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
-	lock, err := HoldSite(s, name)
+	lock, err := s.HoldSite(name)
 	if err != nil {
 		return 0, err
 	}

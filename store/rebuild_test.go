@@ -23,7 +23,7 @@ func TestRebuild(t *testing.T) {
 	if _, err := st.Rebuild("x"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("a site in use: %v", err)
 	}
-	if _, err := st.Rebuild("nothing"); !errors.Is(err, ErrNoSite) {
+	if _, err := st.Rebuild("nothing"); !errors.Is(err, home.ErrNoSite) {
 		t.Errorf("no site: %v", err)
 	}
 	if _, err := st.Rebuild("../x"); err == nil {
@@ -146,7 +146,7 @@ func TestRebuildInterrupted(t *testing.T) {
 			return s.Close()
 		},
 	}
-	root, err := siteRoot(st, "x")
+	root, err := st.SiteRoot("x")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,12 +23,12 @@ import (
 // site open, or an ErrDamaged when the log does not lead to a database; then nothing was changed.
 func Redo(s *State, name string, why error) (err error) {
 	defer explain(&err, "make the database of %s again from its log", name)
-	root, err := siteRoot(s, name)
+	root, err := s.SiteRoot(name)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	lock, err := HoldSite(s, name)
+	lock, err := s.HoldSite(name)
 	if err != nil {
 		return err
 	}

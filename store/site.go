@@ -5,11 +5,9 @@ package store
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
-	"mirrord/store/disk"
 	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/pages"
@@ -75,19 +73,8 @@ func (s *Site) Pages() pages.PageFiles {
 	return pages.PageFiles{Root: s.Root, Busy: s.DB.Busy, Reader: s.ReadOnly}
 }
 
-// maxName is how long the name of a site is at most.
-const maxName = 64
-
-// ValidName reports whether name can be a site's folder.
-func ValidName(name string) bool {
-	return name != "" && len(name) <= maxName && !strings.ContainsAny(name, "/\\\x00") && name[0] != '.'
-}
-
-// Errors of opening.
-var (
-	ErrNoSite = disk.Said("no such site")
-	ErrClosed = errors.New("site is closed")
-)
+// ErrClosed says that a site was closed already.
+var ErrClosed = errors.New("site is closed")
 
 // explain says in front of an error, where there is one, what was being done.
 func explain(err *error, format string, args ...any) {

@@ -4,9 +4,7 @@ package store
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,12 +14,12 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"mirrord/fetch/robots"
 	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 func TestLocked(t *testing.T) {
@@ -153,13 +151,13 @@ func TestNoSite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	if _, err := st.readSite("x"); !errors.Is(err, ErrNoSite) {
+	if _, err := st.readSite("x"); !errors.Is(err, home.ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	if names, err := st.Sites(); err != nil || len(names) != 0 {
 		t.Errorf("%v, %v", names, err)
 	}
-	if err := st.RemoveSite("x"); !errors.Is(err, ErrNoSite) {
+	if err := st.RemoveSite("x"); !errors.Is(err, home.ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	for _, name := range []string{
@@ -228,22 +226,22 @@ func TestRenameSite(t *testing.T) {
 	st, s := openTest(t, t.TempDir(), Options{})
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "x"))
 	publishTest(t, s, 1, map[string]string{"a": "b"})
-	if _, err := HoldSite(st, "x"); !errors.Is(err, disk.ErrLocked) {
+	if _, err := st.HoldSite("x"); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("an open site: %v", err)
 	}
 	closeSite(t, s)
 	for i := range 3 {
-		if err := st.AddRun(RunRecord{Site: "x", Version: i}); err != nil {
+		if err := st.Shared.AddRun(shared.RunRecord{Site: "x", Version: i}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := st.SaveJobRecords(map[string][]byte{"x": []byte(`{"a":1}`)}); err != nil {
+	if err := st.Shared.SaveJobRecords(map[string][]byte{"x": []byte(`{"a":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(st.Dir, "sites/taken"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	h, err := HoldSite(st, "x")
+	h, err := st.HoldSite("x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,14 +249,14 @@ func TestRenameSite(t *testing.T) {
 		t.Error("renamed to a name that is taken")
 	}
 	for range 2 { // as an interrupted one does when it resumes
-		if err := CopyRecords(st, "x", "y"); err != nil {
+		if err := st.Shared.CopyRecords("x", "y"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(h.Rename("y"), h.Close(), DropRecords(st, "x")); err != nil {
+	if err := errors.Join(h.Rename("y"), h.Close(), st.Shared.DropRecords("x")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := HoldSite(st, "x"); !errors.Is(err, ErrNoSite) {
+	if _, err := st.HoldSite("x"); !errors.Is(err, home.ErrNoSite) {
 		t.Errorf("%v", err)
 	}
 	y, err := st.OpenSite("y")
@@ -271,81 +269,16 @@ func TestRenameSite(t *testing.T) {
 	if err := y.Close(); err != nil {
 		t.Error(err)
 	}
-	runs, err := st.Runs("y", 9)
+	runs, err := st.Shared.Runs("y", 9)
 	if err != nil || len(runs) != 3 || runs[0].Version != 2 {
 		t.Errorf("%v, %v", runs, err)
 	}
-	if runs, err := st.Runs("x", 9); err != nil || len(runs) != 0 {
+	if runs, err := st.Shared.Runs("x", 9); err != nil || len(runs) != 0 {
 		t.Errorf("%v, %v", runs, err)
 	}
-	recs, err := st.JobRecords()
+	recs, err := st.Shared.JobRecords()
 	if err != nil || len(recs) != 1 || string(recs["y"]) != `{"a":1}` {
 		t.Errorf("%q, %v", recs, err)
-	}
-}
-
-func TestRunLog(t *testing.T) {
-	st, _ := openTest(t, t.TempDir(), Options{Volatile: true})
-	if rs, err := st.Runs("x", 5); rs != nil || err != nil {
-		t.Errorf("%v, %v", rs, err)
-	}
-	for i := range 12 {
-		err := st.AddRun(RunRecord{
-			Site:    []string{"x", "y"}[i%2],
-			Started: at(int64(i)).UTC(),
-			Verdict: "complete",
-			Version: i,
-			Summary: json.RawMessage(`{"a":1}`),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	rs, err := st.Runs("x", 3)
-	if err != nil || len(rs) != 3 || rs[0].Version != 10 || rs[2].Version != 6 ||
-		string(rs[0].Summary) != `{"a":1}` || !rs[0].Started.Equal(at(10)) {
-		t.Errorf("%+v, %v", rs, err)
-	}
-	if rs, err := st.Runs("z", 3); len(rs) != 0 || err != nil {
-		t.Errorf("%v, %v", rs, err)
-	}
-	// The log of a site does not grow for ever.
-	err = st.withDB(updateWait, func(d *db.DB) error {
-		return d.Update(func(tx *db.Tx) error {
-			return behind(tx).Bucket([]byte("runs")).Bucket([]byte("x")).SetSequence(keptRuns + 5)
-		})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := st.AddRun(RunRecord{Site: "x", Version: 99}); err != nil {
-		t.Fatal(err)
-	}
-	if rs, err := st.Runs("x", 100); err != nil || len(rs) != 6 || rs[0].Version != 99 {
-		t.Errorf("%d runs, %v", len(rs), err)
-	}
-}
-
-func TestHosts(t *testing.T) {
-	st, _ := openTest(t, t.TempDir(), Options{Volatile: true})
-	if _, ok, err := st.LoadHost("http://a"); ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
-	}
-	want := robots.FileCopy{
-		Fetched: at(5).UTC(),
-		Status:  200,
-		Body:    []byte("User-agent: *\xff"),
-		ETag:    `"e"`,
-	}
-	if err := st.SaveHost("http://a", want); err != nil {
-		t.Fatal(err)
-	}
-	got, ok, err := st.LoadHost("http://a")
-	if !ok || err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, %v, %v", got, ok, err)
-	}
-	if _, ok, err := st.LoadHost("http://b"); ok || err != nil {
-		t.Errorf("%v, %v", ok, err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 	"mirrord/store/trees"
 )
 
@@ -73,11 +74,11 @@ func OpenTravelling(s *State, name string) (t *Travelling, err error) {
 }
 
 func openTravelling(s *State, name string) (_ *Travelling, err error) {
-	if err := checkName(name); err != nil {
+	if err := home.CheckName(name); err != nil {
 		return nil, err
 	}
 	dir := "sites/" + name
-	before, err := travelNames(s.root.FS(), dir)
+	before, err := travelNames(s.Root.FS(), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	names, err := travelNames(s.root.FS(), dir)
+	names, err := travelNames(s.Root.FS(), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func travelNames(fsys fs.FS, dir string) (names []string, err error) {
 		return nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoSite
+		return nil, home.ErrNoSite
 	}
 	return names, disk.Err("list site", err)
 }
@@ -219,7 +220,7 @@ func UsedBodies(ctx context.Context, s *Site, f func(digest [32]byte) error) err
 
 // LastTransaction is the number of the last transaction of a site's database; 0 when it has none.
 func LastTransaction(s *State, name string) (uint64, error) {
-	f, err := s.root.Open("sites/" + name + "/" + home.SiteDB)
+	f, err := s.Root.Open("sites/" + name + "/" + home.SiteDB)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -238,7 +239,7 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 	done = func() error {
 		var errs []error
 		for _, f := range files {
-			if f.Name != stateDB {
+			if f.Name != shared.FileName {
 				errs = append(errs, f.File.Close())
 			}
 		}
@@ -247,51 +248,31 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 		}
 		return errors.Join(errs...)
 	}
-	entries, err := fs.ReadDir(s.root.FS(), ".")
+	entries, err := fs.ReadDir(s.Root.FS(), ".")
 	for _, e := range entries {
-		own := strings.HasPrefix(e.Name(), stateDB) || strings.HasSuffix(e.Name(), ".lock") ||
+		own := strings.HasPrefix(e.Name(), shared.FileName) || strings.HasSuffix(e.Name(), ".lock") ||
 			e.Name()[0] == '.' || e.Name() == DepotNotes
 		if err != nil || own || !e.Type().IsRegular() {
 			continue
 		}
 		var f TravelFile
-		if f, err = openTravel(s.root, e.Name()); err == nil {
+		if f, err = openTravel(s.Root, e.Name()); err == nil {
 			files = append(files, f)
 		}
 	}
 	if err == nil {
-		if d, err = copyDB(s); errors.Is(err, errNoStateDB) {
+		if d, err = s.Shared.Copy(); errors.Is(err, shared.ErrNone) {
 			return files, done, nil
 		}
 	}
 	if err == nil {
 		var fi fs.FileInfo
 		if fi, err = d.File.Stat(); err == nil {
-			files = append(files, TravelFile{Name: stateDB, Info: fi, File: d.File})
+			files = append(files, TravelFile{Name: shared.FileName, Info: fi, File: d.File})
 		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(disk.Err("open shared files", err), done())
 	}
 	return files, done, nil
-}
-
-// ReplaceRecords puts what another machine noted of a job, its run log, the oldest run first, and the
-// scheduler's record, instead of the local ones.
-func ReplaceRecords(s *State, name string, runs [][]byte, job []byte) error {
-	return s.updateDB("take records", func(tx *db.Tx) error {
-		if err := dropRuns(tx, name); err != nil {
-			return err
-		}
-		for _, v := range runs {
-			if err := addRun(tx, name, v); err != nil {
-				return err
-			}
-		}
-		jobs, err := tx.CreateBucketIfNotExists(bJobs)
-		if err != nil || job == nil {
-			return err
-		}
-		return jobs.Put([]byte(name), job)
-	})
 }

@@ -251,7 +251,7 @@ func TestViewRefused(t *testing.T) {
 // A site that is still being made, or was removed, has no view.
 func TestViewOfNoSite(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
+	if _, err := viewTest(t, dir); !errors.Is(err, home.ErrNoSite) {
 		t.Errorf("of nothing: %v", err)
 	}
 	path := filepath.Join(dir, "sites", "x")
@@ -266,7 +266,7 @@ func TestViewOfNoSite(t *testing.T) {
 	if ok, err := disk.Flock(f, true, false); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if _, err := viewTest(t, dir); !errors.Is(err, ErrNoSite) {
+	if _, err := viewTest(t, dir); !errors.Is(err, home.ErrNoSite) {
 		t.Errorf("of an empty database: %v", err)
 	}
 }

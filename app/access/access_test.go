@@ -4,11 +4,10 @@ package access
 
 import (
 	"fmt"
+	"mirrord/store/shared"
 	"strings"
 	"testing"
 	"time"
-
-	"mirrord/store"
 )
 
 // Callers beyond the keys that a Limit holds share one allowance, and unused keys are forgotten.
@@ -61,22 +60,22 @@ func TestCheckName(t *testing.T) {
 
 // countedFacts counts how often they are read.
 type countedFacts struct {
-	tokens map[string]store.TokenFact
+	tokens map[string]shared.TokenFact
 	reads  int
 }
 
-func (f *countedFacts) Tokens() (map[string]store.TokenFact, error) {
+func (f *countedFacts) Tokens() (map[string]shared.TokenFact, error) {
 	f.reads++
 	return f.tokens, nil
 }
 
-func (f *countedFacts) Users() (map[string]store.UserFact, error) { return nil, nil }
+func (f *countedFacts) Users() (map[string]shared.UserFact, error) { return nil, nil }
 
 // A Book finds a new token at once, a removed one is gone after a second, and a flood of wrong ones does not
 // make it read for each.
 func TestBook(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	facts := &countedFacts{tokens: map[string]store.TokenFact{}}
+	facts := &countedFacts{tokens: map[string]shared.TokenFact{}}
 	b := NewBook(facts, func() time.Time { return now })
 	known := func(secret string) bool {
 		t.Helper()
@@ -105,7 +104,7 @@ func TestBook(t *testing.T) {
 	if now = now.Add(bookFor); known(secret) {
 		t.Error("a removed token works")
 	}
-	facts.tokens["a"] = store.TokenFact{Role: "king", Digest: fact.Digest}
+	facts.tokens["a"] = shared.TokenFact{Role: "king", Digest: fact.Digest}
 	if now = now.Add(bookFor); known(secret) {
 		t.Error("a role that does not exist works")
 	}

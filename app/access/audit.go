@@ -4,19 +4,18 @@ package access
 
 import (
 	"log/slog"
+	"mirrord/store/shared"
 	"strings"
-
-	"mirrord/store"
 )
 
-// AuditLog keeps who did what. store.ConsoleFacts has it.
+// AuditLog keeps who did what. shared.ConsoleFacts has it.
 type AuditLog interface {
-	AddAudit(store.AuditEntry) error
+	AddAudit(shared.AuditEntry) error
 }
 
 // Record writes an entry of the audit log, there and in the daemon's log under the name of the door that it
 // came by.
-func Record(log *slog.Logger, door string, to AuditLog, e store.AuditEntry) {
+func Record(log *slog.Logger, door string, to AuditLog, e shared.AuditEntry) {
 	log.Info(door, "who", e.Who, "from", e.From, "what", e.What, "job", e.Job, "about", e.About, "err", e.Error)
 	if err := to.AddAudit(e); err != nil {
 		log.Error("the audit log was not written", "err", err)

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"mirrord/internal/webhook"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
-// Facts are the tokens and users that a Book reads. store.ConsoleFacts has them. The methods may be called
+// Facts are the tokens and users that a Book reads. shared.ConsoleFacts has them. The methods may be called
 // from several goroutines.
 type Facts interface {
-	Tokens() (map[string]store.TokenFact, error)
-	Users() (map[string]store.UserFact, error)
+	Tokens() (map[string]shared.TokenFact, error)
+	Users() (map[string]shared.UserFact, error)
 }
 
 // bookFor is how long a Book trusts what it has read. For what it does not find it reads again at once, so
@@ -37,8 +37,8 @@ type Book struct {
 	mu     sync.Mutex
 	read   time.Time // when what follows was read; zero: never
 	tokens map[string]Token
-	hooks  map[string][]store.TokenFact // by job
-	users  map[string]store.UserFact
+	hooks  map[string][]shared.TokenFact // by job
+	users  map[string]shared.UserFact
 }
 
 // Token is a token of the API.
@@ -98,7 +98,7 @@ func (b *Book) load(now time.Time) error {
 		return fmt.Errorf("users: %w", err)
 	}
 	b.users = users
-	b.read, b.tokens, b.hooks = now, map[string]Token{}, map[string][]store.TokenFact{}
+	b.read, b.tokens, b.hooks = now, map[string]Token{}, map[string][]shared.TokenFact{}
 	for name, f := range tokens {
 		switch {
 		case f.Hook != "":
@@ -151,7 +151,7 @@ func (b *Book) CheckCall(job string, s webhook.Signed) error {
 }
 
 // User returns the user of a name, who may be a second old, when he fits.
-func (b *Book) User(name string, fits func(store.UserFact) bool) (u store.UserFact, ok bool, err error) {
+func (b *Book) User(name string, fits func(shared.UserFact) bool) (u shared.UserFact, ok bool, err error) {
 	err = b.find(func() bool {
 		u, ok = b.users[name]
 		ok = ok && fits(u)
@@ -161,7 +161,7 @@ func (b *Book) User(name string, fits func(store.UserFact) bool) (u store.UserFa
 }
 
 // UserNow returns the stored user of a name; the zero value when there is no such user.
-func (b *Book) UserNow(name string) (store.UserFact, error) {
+func (b *Book) UserNow(name string) (shared.UserFact, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	err := b.load(b.now())
@@ -178,4 +178,4 @@ func (b *Book) HasUsers() (has bool, err error) {
 }
 
 // Users are all users with passwords as they stand now, by name.
-func (b *Book) Users() (map[string]store.UserFact, error) { return b.facts.Users() }
+func (b *Book) Users() (map[string]shared.UserFact, error) { return b.facts.Users() }

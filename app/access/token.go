@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mirrord/internal/webhook"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // TokenPrefix begins each token of the API, so that people and scanners for leaked secrets know it.
@@ -35,9 +35,9 @@ func Digest(secret string) string {
 }
 
 // NewToken makes a token of the API. The secret is shown once; the fact does not have it.
-func NewToken(role Role, now, expires time.Time) (secret string, f store.TokenFact) {
+func NewToken(role Role, now, expires time.Time) (secret string, f shared.TokenFact) {
 	secret = TokenPrefix + NewSecret()
-	return secret, store.TokenFact{
+	return secret, shared.TokenFact{
 		Role:    role.String(),
 		Digest:  Digest(secret),
 		Created: now,
@@ -46,9 +46,9 @@ func NewToken(role Role, now, expires time.Time) (secret string, f store.TokenFa
 }
 
 // NewHookKey makes a key that signs the calls of a job's webhook.
-func NewHookKey(job string, now, expires time.Time) (secret string, f store.TokenFact) {
+func NewHookKey(job string, now, expires time.Time) (secret string, f shared.TokenFact) {
 	key := random(32)
-	return webhook.KeyPrefix + base64.StdEncoding.EncodeToString(key), store.TokenFact{
+	return webhook.KeyPrefix + base64.StdEncoding.EncodeToString(key), shared.TokenFact{
 		Hook:    job,
 		Key:     key,
 		Created: now,

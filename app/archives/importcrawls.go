@@ -20,6 +20,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // importCrawls makes a mirror of what crawlers recorded: a version of each crawl. The mirror is made aside,
@@ -62,7 +63,7 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 		NoJob:   file == nil && !r.known,
 		Scope:   j.Scope.Kind,
 	}
-	name := store.AsideName(r.As)
+	name := home.AsideName(r.As)
 	if err := removeAside(st, name); err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func importCrawls(ctx context.Context, a *env.App, r ImportRequest, in *importIn
 // removeAside removes what a killed import has left.
 func removeAside(st *store.State, name string) error {
 	err := st.RemoveSite(name)
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, home.ErrNoSite) {
 		return nil
 	}
 	return err
@@ -92,7 +93,7 @@ func removeAside(st *store.State, name string) error {
 
 // giveName gives a site that was made aside its name.
 func giveName(st *store.State, from, to string) error {
-	held, err := store.HoldSite(st, from)
+	held, err := st.HoldSite(from)
 	if err != nil {
 		return err
 	}

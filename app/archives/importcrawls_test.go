@@ -13,7 +13,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/archive/warc"
-	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/testing/apptest"
 )
 
@@ -49,7 +49,7 @@ func TestImportLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := st.OpenSite(store.AsideName("cut")) // as a killed import leaves it
+	s, err := st.OpenSite(home.AsideName("cut")) // as a killed import leaves it
 	if err != nil {
 		t.Fatal(err)
 	}

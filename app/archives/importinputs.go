@@ -28,6 +28,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // ImportRequest asks for a mirror of an archive.
@@ -389,7 +390,7 @@ func (in *importInputs) CloseAll() {
 // under it goes.
 func freeName(st *store.State, as string) error {
 	switch s, err := st.ViewSite(as); {
-	case errors.Is(err, store.ErrNoSite):
+	case errors.Is(err, home.ErrNoSite):
 		return nil
 	case err != nil:
 		return err

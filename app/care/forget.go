@@ -20,6 +20,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -194,7 +195,7 @@ func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) e
 			})
 		})
 		switch {
-		case errors.Is(err, store.ErrNoSite):
+		case errors.Is(err, home.ErrNoSite):
 			continue
 		case err != nil:
 			f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("whether %s has it is not known: %v", name, err))

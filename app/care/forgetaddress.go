@@ -24,7 +24,7 @@ func ForgetAddresses(a *env.App, names []string) ([]Forgotten, error) {
 	out := make([]Forgotten, 0, len(names))
 	for _, name := range names {
 		name = reach.Name(name)
-		had, err := st.PublicNames().Forget(name)
+		had, err := st.PublicNames.Forget(name)
 		if err != nil {
 			return out, err
 		}

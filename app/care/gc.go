@@ -17,6 +17,7 @@ import (
 	"mirrord/store/blobs"
 	"mirrord/store/collect"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // Collected is the report of Collect.
@@ -121,7 +122,7 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 			s, err = st.OpenSite(name)
 		}
 	}
-	if errors.Is(err, store.ErrNoSite) && j != nil {
+	if errors.Is(err, home.ErrNoSite) && j != nil {
 		return c // it has not run yet
 	}
 	if err != nil {

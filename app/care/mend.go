@@ -62,10 +62,10 @@ func Mend(ctx context.Context, a *env.App, name string, drop bool) (out *Repaire
 	if err := mendSite(ctx, st, out, why, drop); err != nil {
 		return nil, err
 	}
-	if out.Shared, err = store.MendShared(st); err != nil {
+	if out.Shared, err = st.Shared.Mend(); err != nil {
 		return nil, err
 	}
-	if err = store.RecallSite(st, name); err != nil {
+	if err = st.Shared.Recall(name); err != nil {
 		return nil, err
 	}
 	if out.Spaces, err = mendInSpaces(ctx, a, st, name); err != nil {

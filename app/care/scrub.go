@@ -17,6 +17,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/home"
 )
 
 // How fast a scrub reads, in bytes a second: scrubRate, or scrubBeside while a run of any site is under way,
@@ -88,7 +89,7 @@ func (s *Scrubber) readShared() {
 		return
 	}
 	s.shared = now
-	if _, err := store.MendShared(s.State); err != nil {
+	if _, err := s.State.Shared.Mend(); err != nil {
 		s.App.Log.Warn("scrub: mirror.db cannot be read; it is read again tomorrow", "err", err)
 	}
 }
@@ -108,7 +109,7 @@ func (s *Scrubber) site(ctx context.Context, name string, n *look.ScrubNote) (mo
 		switch {
 		case ctx.Err() != nil:
 			return false
-		case err != nil && !errors.Is(err, store.ErrNoSite):
+		case err != nil && !errors.Is(err, home.ErrNoSite):
 			s.App.Log.Warn("scrub: try again later", "job", name, "err", err)
 			fallthrough
 		case !read:

@@ -168,7 +168,7 @@ func verifySite(ctx context.Context, a *env.App, name string, check siteCheck) (
 
 // addShared adds the damage of mirror.db, which belongs to no site.
 func (r *Verified) addShared(st *store.State) error {
-	err := store.CheckShared(st)
+	err := st.Shared.Check()
 	if _, damaged := errors.AsType[*db.DatabaseError](err); !damaged {
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/serve"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Daemon is what a daemon knows and does: it runs jobs at their times, and is the control.API of its socket.
@@ -57,7 +58,7 @@ type Daemon struct {
 
 // Status is the state of the daemon and of all jobs.
 func (d *Daemon) Status() status.All {
-	if last, err := d.State.LastRuns(); err == nil {
+	if last, err := d.State.Shared.LastRuns(); err == nil {
 		for _, r := range last {
 			note(d.Scheduler, r)
 		}
@@ -85,7 +86,7 @@ func (d *Daemon) aboutItself(all *status.All) {
 
 // Job is the state of one job, with the report of its last run.
 func (d *Daemon) Job(name string) (status.Job, error) {
-	runs, rerr := d.State.Runs(name, 1)
+	runs, rerr := d.State.Shared.Runs(name, 1)
 	if rerr == nil && len(runs) > 0 {
 		note(d.Scheduler, runs[0])
 	}
@@ -102,7 +103,7 @@ func (d *Daemon) Job(name string) (status.Job, error) {
 }
 
 // note lets a scheduler know of a run that was made beside the daemon, such as by mirrord rollback.
-func note(s *scheduler.Scheduler, r store.RunRecord) {
+func note(s *scheduler.Scheduler, r shared.RunRecord) {
 	var sum mirror.Summary
 	if json.Unmarshal(r.Summary, &sum) == nil {
 		s.Noted(r.Site, env.RunOf(&sum))
@@ -249,7 +250,7 @@ func (d *Daemon) Register(ctx context.Context, name, at string) (any, error) {
 
 // Acts returns the last n entries of the audit log of this machine.
 func (d *Daemon) Acts(_ context.Context, n int) (shares.Acts, error) {
-	all, err := store.NewConsoleFacts(d.State).Audit(n)
+	all, err := shared.NewConsoleFacts(d.State.Shared).Audit(n)
 	return shares.Acts{Entries: all}, err
 }
 

@@ -50,7 +50,7 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	tell.Transport = jobs.Webhooks(a, st.PublicNames())
+	tell.Transport = jobs.Webhooks(a, st.PublicNames)
 	if err := site.CheckJobName(o.Space); o.Space != "" && err != nil {
 		return nil, env.Usagef("space: %w", err)
 	}
@@ -73,7 +73,7 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		most:       new(atomic.Int64),
 	}
 	d.most.Store(int64(o.MaxState))
-	var kept scheduler.Store = jobs.Records{Kept: st, Log: a.Log}
+	var kept scheduler.Store = jobs.Records{Kept: st.Shared, Log: a.Log}
 	if o.Cluster != nil {
 		d.Politeness.Beyond = o.Cluster
 		if d.Share, err = shares.NewShare(o.Cluster, st, o.Depot, a.Log); err != nil {
@@ -82,7 +82,7 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		if o.Users != nil {
 			d.Share.Exchange = o.Users.Exchange
 		}
-		kept = shares.SharedRecords{Records: jobs.Records{Kept: st, Log: a.Log}, Share: d.Share}
+		kept = shares.SharedRecords{Records: jobs.Records{Kept: st.Shared, Log: a.Log}, Share: d.Share}
 	} else if err := replicas.ForgetElsewhere(st.Dir); err != nil {
 		return nil, err
 	}

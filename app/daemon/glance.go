@@ -76,7 +76,7 @@ func (t *treeLooks) due(jobs []status.Job, now time.Time) map[string]bool {
 // the next lists, and those known to be damaged are checked each time.
 func (d *Daemon) Glance() status.All {
 	all := d.Scheduler.Status()
-	if last, err := d.State.LastRuns(); err == nil {
+	if last, err := d.State.Shared.LastRuns(); err == nil {
 		noted := false
 		for i := range all.Jobs {
 			j := &all.Jobs[i]

@@ -18,6 +18,7 @@ import (
 	"mirrord/scheduler/notify"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/apptest"
 )
 
@@ -49,7 +50,7 @@ func TestGlance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := st.AddRun(store.RunRecord{Site: name, Ended: ended, Summary: sum}); err != nil {
+		if err := st.Shared.AddRun(shared.RunRecord{Site: name, Ended: ended, Summary: sum}); err != nil {
 			t.Fatal(err)
 		}
 	}

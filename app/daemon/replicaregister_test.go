@@ -16,6 +16,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/apptest"
 	"mirrord/testing/mirrortest"
 )
@@ -78,9 +79,9 @@ func TestRegisteredPlaceTurnsBad(t *testing.T) {
 			t.Fatalf("%+v", out)
 		}
 	}
-	tested := func() store.PairRecord {
+	tested := func() shared.PairRecord {
 		t.Helper()
-		pairs, err := st.Pairs()
+		pairs, err := st.Shared.Pairs()
 		if err != nil || len(pairs) != 1 {
 			t.Fatalf("%v, %+v", err, pairs)
 		}

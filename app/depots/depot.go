@@ -20,6 +20,8 @@ import (
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
+	"mirrord/store/shared"
 )
 
 // DepotRequest says what to copy to a depot, or from it.
@@ -91,7 +93,7 @@ type PulledSite struct {
 
 // Keepers reaches the keepers of a cluster, and returns what nodes share there; nil when it is not said where
 // they are. done, which is never nil, ends that.
-type Keepers func(ctx context.Context) (shared store.Shared, done func(), err error)
+type Keepers func(ctx context.Context) (shared shared.KeyValues, done func(), err error)
 
 // openDepot opens a depot. One that is to be written is tested, and made if it does not exist; a node of a
 // cluster can do without what the store lacks.
@@ -189,7 +191,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			if errors.Is(err, store.ErrNoSite) {
+			if errors.Is(err, home.ErrNoSite) {
 				err = cmp.Or(env.KnownJob(a, name), err)
 			}
 			s.Problem = failed.add(err)

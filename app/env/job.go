@@ -15,6 +15,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // JobOnDisk looks for a job's file and mirror. It is an error when there is neither, and when a rename of the
@@ -39,7 +40,7 @@ func (a *App) JobOnDisk(name string) (*JobOnDisk, error) {
 	if dir := filepath.Join(state, "sites", name); Exists(dir) {
 		d.Mirror = dir
 	}
-	d.Half = store.HalfRemoved(state, name)
+	d.Half = home.HalfRemoved(state, name)
 	if d.File == "" && d.Mirror == "" && d.Half == "" {
 		_, err := a.FindJob(name)
 		return nil, err
@@ -94,14 +95,14 @@ func (a *App) NotRunning(ctx context.Context, name string) (*control.Client, err
 }
 
 // Hold prevents the mirror of a job from being opened; nil if there is no mirror.
-func (a *App) Hold(d *JobOnDisk) (*store.State, *store.HeldSite, error) {
+func (a *App) Hold(d *JobOnDisk) (*store.State, *home.HeldSite, error) {
 	st, ok, err := a.OpenState()
 	if err != nil || !ok {
 		return nil, nil, err
 	}
-	var held *store.HeldSite
+	var held *home.HeldSite
 	if err = readsWhatIsWritten(st.Dir); err == nil {
-		held, err = store.HoldSite(st, d.Name)
+		held, err = st.HoldSite(d.Name)
 	}
 	if err == nil {
 		if err = held.Movable(); err != nil {
@@ -109,7 +110,7 @@ func (a *App) Hold(d *JobOnDisk) (*store.State, *store.HeldSite, error) {
 		}
 	}
 	switch {
-	case errors.Is(err, store.ErrNoSite):
+	case errors.Is(err, home.ErrNoSite):
 		return st, nil, nil
 	case errors.Is(err, disk.ErrLocked):
 		err = RunInProgress(d.Name)

@@ -18,6 +18,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // RunOf is the report of a run as the scheduler keeps it.
@@ -70,7 +71,7 @@ func IsMirror(st *store.State, name string) error {
 	if err != nil || slices.Contains(names, name) {
 		return err
 	}
-	return DidYouMean(st, name, fmt.Errorf("site %s: %w", name, store.ErrNoSite))
+	return DidYouMean(st, name, fmt.Errorf("site %s: %w", name, home.ErrNoSite))
 }
 
 // JobOnDisk is what lies on the disk of a job: its file and its mirror.
@@ -217,7 +218,7 @@ func KnownJob(a *App, name string) error {
 	}
 	known := Exists(a.JobFile(name))
 	if state, err := a.State(); err == nil {
-		known = known || Exists(filepath.Join(state, "sites", name)) || store.HalfRemoved(state, name) != ""
+		known = known || Exists(filepath.Join(state, "sites", name)) || home.HalfRemoved(state, name) != ""
 		sites, _ := os.ReadDir(filepath.Join(state, "sites"))
 		for _, s := range sites {
 			names = append(names, s.Name())

@@ -15,6 +15,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // viewTries is how many views of a site are read when each of them changes while it is read.
@@ -48,7 +49,7 @@ func View(st *store.State, name string, f func(*store.Site) error) error {
 
 // DidYouMean adds to an error that says that there is no such site the name that was probably meant.
 func DidYouMean(st *store.State, name string, err error) error {
-	if !errors.Is(err, store.ErrNoSite) {
+	if !errors.Is(err, home.ErrNoSite) {
 		return err
 	}
 	names, lerr := st.Sites()
@@ -65,7 +66,7 @@ func ViewState(a *App, name string, f func(*store.State, *store.Site) error) err
 		return err
 	}
 	err = View(st, name, func(s *store.Site) error { return f(st, s) })
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, home.ErrNoSite) {
 		if _, jobErr := a.FindJob(name); jobErr == nil {
 			const say = "%s has not run yet: mirrord run-now %s makes its first version"
 			err = control.WithCode(fmt.Errorf(say, name, name), err)

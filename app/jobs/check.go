@@ -200,7 +200,7 @@ func inForce(a *env.App) scheduler.Config {
 		return nil
 	}
 	defer st.Close()
-	s, err := scheduler.New(scheduler.Options{Store: Records{Kept: st, Log: a.Log, ReadOnly: true}})
+	s, err := scheduler.New(scheduler.Options{Store: Records{Kept: st.Shared, Log: a.Log, ReadOnly: true}})
 	if err != nil {
 		a.Log.Debug("which jobs are in force is not known", "err", err)
 		return nil

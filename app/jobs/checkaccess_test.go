@@ -101,7 +101,7 @@ func TestCheckRefusesTheNewOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := jobs.Records{Kept: st, Log: a.Log}
+	kept := jobs.Records{Kept: st.Shared, Log: a.Log}
 	rec := &scheduler.Record{Text: "url = \"https://a.example/\"\n"}
 	if err := kept.SaveRecords(map[string]*scheduler.Record{"old": rec}); err != nil {
 		t.Fatal(err)

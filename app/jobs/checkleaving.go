@@ -10,6 +10,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // checkLeaving says for each job, as a warning, how many files of its mirror the next run removes because the
@@ -31,7 +32,7 @@ func checkLeaving(a *env.App, files []scheduler.File) map[*job.Job]string {
 			return err
 		})
 		switch {
-		case errors.Is(err, store.ErrNoSite):
+		case errors.Is(err, home.ErrNoSite):
 		case err != nil:
 			a.Log.Debug("the files of the mirror are not looked at", "job", f.Job.Name, "err", err)
 		default:

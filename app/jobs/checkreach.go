@@ -17,6 +17,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -52,7 +53,7 @@ func checkReach(
 	var names fetch.Names
 	if ok && err == nil {
 		defer st.Close()
-		names = onlyRead{st.PublicNames()}
+		names = onlyRead{st.PublicNames}
 	} else {
 		st = nil
 	}
@@ -162,7 +163,7 @@ func originsOf(st *store.State, name string, f func(site.URL) bool) error {
 			return nil
 		})
 	})
-	if errors.Is(err, errEnough) || errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, errEnough) || errors.Is(err, home.ErrNoSite) {
 		return nil
 	}
 	return err

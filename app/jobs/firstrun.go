@@ -35,7 +35,7 @@ func newFirstRuns(a *env.App) *firstRuns {
 		return f
 	}
 	defer st.Close()
-	if f.recs, err = (Records{Kept: st, Log: a.Log}).LoadRecords(); err != nil {
+	if f.recs, err = (Records{Kept: st.Shared, Log: a.Log}).LoadRecords(); err != nil {
 		return nil
 	}
 	if _, f.daemon, err = env.DaemonOf(st.Dir); err != nil {

@@ -12,7 +12,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/notify"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // jobRecords gives access to the stored records of jobs. *store.State is one; so is storetest.Facts, in
@@ -23,7 +23,7 @@ type jobRecords interface {
 	// SaveJobRecords writes records, all of them or none; nil removes one.
 	SaveJobRecords(map[string][]byte) error
 	// LastRuns returns the last run of each site, the daemon's and others.
-	LastRuns() (map[string]store.RunRecord, error)
+	LastRuns() (map[string]shared.RunRecord, error)
 }
 
 // Records keeps what the scheduler knows of jobs. It is a scheduler.Store.

@@ -10,7 +10,7 @@ import (
 
 	"mirrord/mirror"
 	"mirrord/scheduler"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/storetest"
 )
 
@@ -36,7 +36,7 @@ func TestJobRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := kept.AddRun(store.RunRecord{Site: "b", Ended: ended, Summary: summary}); err != nil {
+	if err := kept.AddRun(shared.RunRecord{Site: "b", Ended: ended, Summary: summary}); err != nil {
 		t.Fatal(err)
 	}
 	if err := (Records{

@@ -14,6 +14,7 @@ import (
 	"mirrord/app/access"
 	"mirrord/app/env"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // TokenRequest asks for a token of the API, or, when Hook is set, for a key that signs calls.
@@ -46,7 +47,7 @@ func AddToken(a *env.App, r TokenRequest) (*TokenInfo, error) {
 		expires = now.Add(r.Expires)
 	}
 	var secret, about string
-	var f store.TokenFact
+	var f shared.TokenFact
 	if r.Hook != "" {
 		if _, err := a.FindJob(r.Hook); err != nil {
 			return nil, err
@@ -62,8 +63,8 @@ func AddToken(a *env.App, r TokenRequest) (*TokenInfo, error) {
 		secret, f = access.NewToken(role, now, expires)
 		about = r.Name + ", role " + r.Role
 	}
-	err := changeAccess(a, a.MakeState, "add token", about, func(facts store.ConsoleFacts) error {
-		return facts.ChangeToken(r.Name, func(was *store.TokenFact) (*store.TokenFact, error) {
+	err := changeAccess(a, a.MakeState, "add token", about, func(facts shared.ConsoleFacts) error {
+		return facts.ChangeToken(r.Name, func(was *shared.TokenFact) (*shared.TokenFact, error) {
 			if was != nil {
 				return nil, env.Usagef("there is a token %s already: remove it first, or choose another name", r.Name)
 			}
@@ -78,7 +79,7 @@ func AddToken(a *env.App, r TokenRequest) (*TokenInfo, error) {
 	return &t, nil
 }
 
-func tokenOf(name string, f store.TokenFact) TokenInfo {
+func tokenOf(name string, f shared.TokenFact) TokenInfo {
 	return TokenInfo{
 		Name:    name,
 		Role:    f.Role,
@@ -94,7 +95,7 @@ func Tokens(a *env.App) ([]TokenInfo, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	all, err := store.NewConsoleFacts(st).Tokens()
+	all, err := shared.NewConsoleFacts(st.Shared).Tokens()
 	if err = errors.Join(err, st.Close()); err != nil {
 		return nil, err
 	}
@@ -107,8 +108,8 @@ func Tokens(a *env.App) ([]TokenInfo, error) {
 
 // RemoveToken removes a token; a daemon refuses it within a second.
 func RemoveToken(a *env.App, name string) error {
-	return changeAccess(a, a.MustWriteState, "remove token", name, func(facts store.ConsoleFacts) error {
-		return facts.ChangeToken(name, func(was *store.TokenFact) (*store.TokenFact, error) {
+	return changeAccess(a, a.MustWriteState, "remove token", name, func(facts shared.ConsoleFacts) error {
+		return facts.ChangeToken(name, func(was *shared.TokenFact) (*shared.TokenFact, error) {
 			if was == nil {
 				return nil, env.Usagef("there is no token %s: mirrord console token list shows all", name)
 			}
@@ -119,15 +120,15 @@ func RemoveToken(a *env.App, name string) error {
 
 // changeAccess changes who may do what, and notes it in the audit log.
 func changeAccess(
-	a *env.App, open func() (*store.State, error), what, about string, change func(store.ConsoleFacts) error,
+	a *env.App, open func() (*store.State, error), what, about string, change func(shared.ConsoleFacts) error,
 ) error {
 	st, err := open()
 	if err != nil {
 		return err
 	}
-	facts := store.NewConsoleFacts(st)
+	facts := shared.NewConsoleFacts(st.Shared)
 	if err = change(facts); err == nil {
-		err = facts.AddAudit(store.AuditEntry{
+		err = facts.AddAudit(shared.AuditEntry{
 			At:    a.Clock().UTC(),
 			Who:   commander(),
 			From:  "command",

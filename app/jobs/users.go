@@ -10,7 +10,7 @@ import (
 
 	"mirrord/app/access"
 	"mirrord/app/env"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // UserInfo is a user who logs in with a password.
@@ -23,7 +23,7 @@ type UserInfo struct {
 }
 
 // newPassword makes a password for a user, or takes one that was chosen, and returns the user to store.
-func newPassword(a *env.App, name, chosen string) (made string, u store.UserFact, err error) {
+func newPassword(a *env.App, name, chosen string) (made string, u shared.UserFact, err error) {
 	password := chosen
 	if chosen == "" {
 		made = access.NewPassword()
@@ -31,7 +31,7 @@ func newPassword(a *env.App, name, chosen string) (made string, u store.UserFact
 	} else if err := access.CheckPassword(name, chosen); err != nil {
 		return "", u, &env.Error{Kind: env.Usage, Err: err}
 	}
-	return made, store.UserFact{
+	return made, shared.UserFact{
 		Hash:    access.NewHasher(0).Hash(password),
 		Initial: made != "",
 		Changed: a.Clock().UTC().Truncate(time.Second),
@@ -49,8 +49,8 @@ func AddUser(a *env.App, name, role, password string) (*UserInfo, error) {
 		return nil, err
 	}
 	u.Role = role
-	err = changeAccess(a, a.MakeState, "add user", name, func(facts store.ConsoleFacts) error {
-		return facts.ChangeUser(name, func(was *store.UserFact) (*store.UserFact, error) {
+	err = changeAccess(a, a.MakeState, "add user", name, func(facts shared.ConsoleFacts) error {
+		return facts.ChangeUser(name, func(was *shared.UserFact) (*shared.UserFact, error) {
 			if was != nil {
 				return nil, env.Usagef("there is a user %s already: mirrord console user password makes a new "+
 					"password, mirrord console user role changes the role", name)
@@ -67,7 +67,7 @@ func SetPassword(a *env.App, name, password string) (*UserInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = changeUser(a, "set password of user", name, func(was *store.UserFact) *store.UserFact {
+	err = changeUser(a, "set password of user", name, func(was *shared.UserFact) *shared.UserFact {
 		u.Role = was.Role
 		return &u
 	})
@@ -79,7 +79,7 @@ func SetRole(a *env.App, name, role string) error {
 	if _, err := access.ParseRole(role); err != nil {
 		return &env.Error{Kind: env.Usage, Err: err}
 	}
-	return changeUser(a, "set role "+role+" of user", name, func(u *store.UserFact) *store.UserFact {
+	return changeUser(a, "set role "+role+" of user", name, func(u *shared.UserFact) *shared.UserFact {
 		u.Role = role
 		return u
 	})
@@ -87,13 +87,13 @@ func SetRole(a *env.App, name, role string) error {
 
 // RemoveUser removes a user. All sessions of the user end.
 func RemoveUser(a *env.App, name string) error {
-	return changeUser(a, "remove user", name, func(*store.UserFact) *store.UserFact { return nil })
+	return changeUser(a, "remove user", name, func(*shared.UserFact) *shared.UserFact { return nil })
 }
 
 // changeUser changes a user who is there, and notes it in the audit log.
-func changeUser(a *env.App, what, name string, change func(*store.UserFact) *store.UserFact) error {
-	return changeAccess(a, a.MustWriteState, what, name, func(facts store.ConsoleFacts) error {
-		return facts.ChangeUser(name, func(was *store.UserFact) (*store.UserFact, error) {
+func changeUser(a *env.App, what, name string, change func(*shared.UserFact) *shared.UserFact) error {
+	return changeAccess(a, a.MustWriteState, what, name, func(facts shared.ConsoleFacts) error {
+		return facts.ChangeUser(name, func(was *shared.UserFact) (*shared.UserFact, error) {
 			if was == nil {
 				return nil, env.Usagef("there is no user %s: mirrord console user list shows all", name)
 			}
@@ -102,7 +102,7 @@ func changeUser(a *env.App, what, name string, change func(*store.UserFact) *sto
 	})
 }
 
-func userOf(name string, u store.UserFact, made string) *UserInfo {
+func userOf(name string, u shared.UserFact, made string) *UserInfo {
 	return &UserInfo{
 		Name:     name,
 		Role:     u.Role,
@@ -118,7 +118,7 @@ func Users(a *env.App) ([]UserInfo, error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	all, err := store.NewConsoleFacts(st).Users()
+	all, err := shared.NewConsoleFacts(st.Shared).Users()
 	if err = errors.Join(err, st.Close()); err != nil {
 		return nil, err
 	}

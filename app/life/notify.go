@@ -80,7 +80,7 @@ func NotifyTest(
 	var names fetch.Names
 	if ok {
 		defer st.Close()
-		names = st.PublicNames()
+		names = st.PublicNames
 	}
 	o.Transport = jobs.Webhooks(a, names)
 	return jobs.ToldOf(notify.New(o).Test(ctx, j, s)), nil

@@ -9,7 +9,7 @@ import (
 	"mirrord/app/jobs"
 	"mirrord/app/shares"
 	"mirrord/scheduler"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // SetPaused says for the next daemon whether a job is paused; a running daemon gets it through its socket.
@@ -23,7 +23,7 @@ func SetPaused(a *env.App, name string, paused bool) error {
 		return err
 	}
 	defer st.Close()
-	kept := jobs.Records{Kept: st, Log: a.Log}
+	kept := jobs.Records{Kept: st.Shared, Log: a.Log}
 	recs, err := kept.LoadRecords()
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func SetPaused(a *env.App, name string, paused bool) error {
 	if err := kept.SaveRecords(map[string]*scheduler.Record{name: &rec}); err != nil {
 		return err
 	}
-	all, err := store.Pauses(store.SharedOf(st))
+	all, err := shared.Pauses(st.Shared)
 	if _, shared := all[name]; err == nil && shared { // else the daemon of a node writes it down
 		_, err = shares.NotePause(st, name, paused, a.Clock())
 	}

@@ -29,7 +29,7 @@ func TestStatusOfAReadOnlyState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := jobs.Records{Kept: st, Log: a.Log}
+	kept := jobs.Records{Kept: st.Shared, Log: a.Log}
 	if err := kept.SaveRecords(map[string]*scheduler.Record{"a": {Paused: true}}); err != nil {
 		t.Fatal(err)
 	}

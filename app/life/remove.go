@@ -19,6 +19,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/home"
 )
 
 // Removal is what goes when a job is removed.
@@ -100,7 +101,7 @@ func PlanRemoval(a *env.App, name string, now bool) (*Removal, error) {
 		return err
 	})
 	var damaged *db.DatabaseError
-	if errors.Is(err, store.ErrNoSite) || errors.As(err, &damaged) {
+	if errors.Is(err, home.ErrNoSite) || errors.As(err, &damaged) {
 		err = nil // it can be removed all the same
 	}
 	return r, err
@@ -149,14 +150,14 @@ func Remove(ctx context.Context, a *env.App, r *Removal) (err error) {
 	}
 	err = jobs.Reloaded(ctx, c)
 	if st != nil { // before the mirror, which shows that something is left to do
-		err = errors.Join(err, store.DropRecords(st, d.Name))
+		err = errors.Join(err, st.Shared.DropRecords(d.Name))
 	}
 	if held != nil {
 		err = errors.Join(err, depot.Removed(st, d.Name, ""), held.Remove())
 		jobs.TellChanged(ctx, c, a) // its daemon removes it from the depot of a cluster
 	}
 	if st != nil && d.Half != "" {
-		err = errors.Join(err, store.FinishRemovals(st))
+		err = errors.Join(err, st.FinishRemovals())
 	}
 	if st != nil && spaces.StateHasSpaces(st) {
 		err = errors.Join(err, spaces.UpdateSpaces(ctx, a, st, nil))

@@ -21,6 +21,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // Renamed is what Rename did.
@@ -137,10 +138,10 @@ func (r *renaming) site(name string) string { return filepath.Join(r.state, "sit
 // is noted of the old name is dropped last but one, so that an interruption before loses nothing; without a
 // job file nothing would tell that it is left, and it is dropped before the mirror has the new name.
 func (r *renaming) make(
-	ctx context.Context, c *control.Client, st *store.State, held *store.HeldSite,
+	ctx context.Context, c *control.Client, st *store.State, held *home.HeldSite,
 ) (*Renamed, error) {
 	if st != nil && !r.placed() { // otherwise runs may have been noted of the new name
-		if err := store.CopyRecords(st, r.from, r.to); err != nil {
+		if err := st.Shared.CopyRecords(r.from, r.to); err != nil {
 			return nil, err
 		}
 	}
@@ -193,7 +194,7 @@ func (r *renaming) drop(st *store.State) error {
 	if st == nil {
 		return nil
 	}
-	return store.DropRecords(st, r.from)
+	return st.Shared.DropRecords(r.from)
 }
 
 // placed reports whether the job file has its new name beside the one that it has meanwhile.

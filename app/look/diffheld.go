@@ -147,7 +147,7 @@ func heldBack(sum *mirror.Summary) bool {
 // heldRun is the report of the last run of a site, which waits to be accepted. It is ErrNoneHeld when that
 // does not.
 func heldRun(st *store.State, name string) (*mirror.Summary, error) {
-	runs, err := st.Runs(name, 1)
+	runs, err := st.Shared.Runs(name, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -43,7 +44,7 @@ func Explain(
 		return explain(ctx, j, nil, nil, r)
 	}
 	defer env.Close(&err, st)
-	if errors.Is(env.IsMirror(st, j.Name), store.ErrNoSite) {
+	if errors.Is(env.IsMirror(st, j.Name), home.ErrNoSite) {
 		if err := env.Elsewhere(ctx, a, j.Name); err != nil {
 			return nil, err
 		}
@@ -68,7 +69,7 @@ func ExplainIn(
 		x, err = explain(ctx, j, st, s, r)
 		return err
 	})
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, home.ErrNoSite) {
 		x, err = explain(ctx, j, st, nil, r)
 	}
 	if err == nil && st != nil {
@@ -98,7 +99,7 @@ func explain(
 	}
 	var robots fetch.RobotsStore
 	if st != nil {
-		robots = st
+		robots = st.Shared
 	}
 	x, err := v.Explain(ctx, robots, r.URL)
 	if (err == nil) && r.Head {

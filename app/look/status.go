@@ -18,6 +18,8 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/db"
+	"mirrord/store/home"
+	"mirrord/store/shared"
 	"mirrord/store/trees"
 )
 
@@ -68,7 +70,7 @@ func LeftMirrors(a *env.App, jobs []status.Job, now time.Time) ([]status.Job, er
 func statusOf(a *env.App, files []scheduler.File, st *store.State) ([]status.Job, error) {
 	kept := scheduler.Store(NoRecords{})
 	if st != nil {
-		kept = jobs.Records{Kept: st, Log: a.Log, ReadOnly: true}
+		kept = jobs.Records{Kept: st.Shared, Log: a.Log, ReadOnly: true}
 	}
 	s, err := scheduler.New(scheduler.Options{Store: kept})
 	if err != nil {
@@ -128,7 +130,7 @@ func fill(s *status.Job, st *store.State, now time.Time) error {
 	case errors.Is(err, db.ErrBusy):
 		s.Activity = status.Running
 		return nil
-	case errors.Is(err, store.ErrNoSite):
+	case errors.Is(err, home.ErrNoSite):
 		return nil // there was no run yet, or it has just made the folder
 	case err != nil:
 		unreadableSite(s, err, now)
@@ -249,7 +251,7 @@ func JobStatus(a *env.App, name string, now time.Time) (status.Job, error) {
 			return s, err
 		}
 		defer st.Close()
-		runs, err := st.Runs(name, 1)
+		runs, err := st.Shared.Runs(name, 1)
 		if err == nil && len(runs) > 0 {
 			s.Summary = SummaryJSON(runs[0])
 		}
@@ -281,7 +283,7 @@ func Runs(a *env.App, name string, n int) ([]status.Run, error) {
 }
 
 // SummaryJSON returns the summary of a stored run with the keys of today, whichever version stored it.
-func SummaryJSON(r store.RunRecord) json.RawMessage {
+func SummaryJSON(r shared.RunRecord) json.RawMessage {
 	var sum mirror.Summary
 	if json.Unmarshal(r.Summary, &sum) != nil {
 		return r.Summary // the decoder reports that
@@ -295,7 +297,7 @@ func SummaryJSON(r store.RunRecord) json.RawMessage {
 
 // HistoryOf reads the last n runs of a site, newest first.
 func HistoryOf(st *store.State, name string, n int) ([]status.Run, error) {
-	recs, err := st.Runs(name, n)
+	recs, err := st.Shared.Runs(name, n)
 	if err != nil {
 		return nil, err
 	}

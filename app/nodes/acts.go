@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"mirrord/app/shares"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // nodeActs is where other nodes ask for the audit log of a daemon.
@@ -25,14 +25,14 @@ func (c *Everywhere) Acts(ctx context.Context, n int) (shares.Acts, error) {
 	for i := range out.Entries {
 		out.Entries[i].Node = c.nodes.Me()
 	}
-	said, away := AskNodes[[]store.AuditEntry](ctx, c, nodeActs+"?n="+strconv.Itoa(n))
+	said, away := AskNodes[[]shared.AuditEntry](ctx, c, nodeActs+"?n="+strconv.Itoa(n))
 	for node, all := range said {
 		for i := range all {
 			all[i].Node = node
 		}
 		out.Entries = append(out.Entries, all...)
 	}
-	slices.SortStableFunc(out.Entries, func(a, b store.AuditEntry) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(out.Entries, func(a, b shared.AuditEntry) int { return b.At.Compare(a.At) })
 	out.Entries, out.Away = out.Entries[:min(n, len(out.Entries))], away
 	return out, nil
 }

@@ -3,11 +3,10 @@
 package nodes
 
 import (
+	"mirrord/store/shared"
 	"slices"
 	"testing"
 	"time"
-
-	"mirrord/store"
 )
 
 // What was done on any node is seen on each, in the order of its times, with the name of the node; a node
@@ -17,7 +16,7 @@ func TestActsOfNodes(t *testing.T) {
 	c := daemonsOf(t, nodes, "a", "b")
 	begin := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for i, node := range []string{"a", "b", "b", "a", "b"} {
-		err := store.NewConsoleFacts(c[node].here.State).AddAudit(store.AuditEntry{
+		err := shared.NewConsoleFacts(c[node].here.State.Shared).AddAudit(shared.AuditEntry{
 			At:   begin.Add(time.Duration(i) * time.Minute),
 			Who:  "ann",
 			What: string(rune('0' + i)),
@@ -55,7 +54,7 @@ func TestActsOfNodes(t *testing.T) {
 		t.Errorf("a node that left: %+v, %v", all.Away, err)
 	}
 	own, err := c["b"].here.Acts(t.Context(), 10)
-	if err != nil || slices.ContainsFunc(own.Entries, func(e store.AuditEntry) bool { return e.Node != "" }) {
+	if err != nil || slices.ContainsFunc(own.Entries, func(e shared.AuditEntry) bool { return e.Node != "" }) {
 		t.Errorf("the stored fact names the node: %+v, %v", own, err)
 	}
 }

@@ -41,7 +41,7 @@ func newFoundNodes(t *testing.T) *foundNodes {
 		t.Cleanup(func() { st.Close() })
 		return st
 	}
-	f.facts = localFacts{store.SharedOf(state())}
+	f.facts = localFacts{state().Shared}
 	f.fakes = &fakeNodes{sites: map[string]string{}, nodes: map[string]http.Handler{}}
 	for i := range 3 {
 		node, st := "north.node-"+strconv.Itoa(i), state()

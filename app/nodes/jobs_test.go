@@ -18,11 +18,12 @@ import (
 	"mirrord/scheduler"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/apptest"
 )
 
 // localFacts are facts of a cluster that lie in a state.
-type localFacts struct{ store.Shared }
+type localFacts struct{ shared.KeyValues }
 
 func (f localFacts) Get(_ context.Context, kind, key string) ([]byte, error) {
 	all, err := f.All(kind)
@@ -84,7 +85,7 @@ func TestClusterJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shared.Close()
-	facts := localFacts{store.SharedOf(shared)}
+	facts := localFacts{shared.Shared}
 	nodes := map[string]*ClusterJobs{}
 	for _, name := range []string{"a", "b", "c"} {
 		x := apptest.TestApp(t.TempDir())
@@ -233,7 +234,7 @@ func TestClusterJobsUnread(t *testing.T) {
 		x.Log = slog.New(slog.DiscardHandler)
 		return &ClusterJobs{
 			App:    x,
-			Facts:  localFacts{store.SharedOf(shared)},
+			Facts:  localFacts{shared.Shared},
 			Node:   name,
 			Source: name == "a",
 		}
@@ -276,7 +277,7 @@ func TestClusterProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shared.Close()
-	facts := localFacts{store.SharedOf(shared)}
+	facts := localFacts{shared.Shared}
 	node := func(name string) *ClusterJobs {
 		x := apptest.TestApp(t.TempDir())
 		x.Jobs = filepath.Join(t.TempDir(), "jobs.d")

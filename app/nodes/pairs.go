@@ -17,6 +17,7 @@ import (
 	"mirrord/app/shares"
 	"mirrord/internal/timed"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // ClusterPairs makes known to all nodes of a cluster what tests of replicas came to on one of them: each has
@@ -27,7 +28,7 @@ type ClusterPairs struct {
 	Log   *slog.Logger
 }
 
-// kindPairs are the facts of tested pairs: digest of the two URLs -> store.PairRecord.
+// kindPairs are the facts of tested pairs: digest of the two URLs -> shared.PairRecord.
 const kindPairs = "replicas"
 
 // How often the node checks for tests that not all nodes know, and how often they are compared also without
@@ -75,7 +76,7 @@ func follow(
 
 // newest is when the last test was made that is known here.
 func (c *ClusterPairs) newest() (at time.Time, err error) {
-	pairs, err := c.State.Pairs()
+	pairs, err := c.State.Shared.Pairs()
 	for i := range pairs {
 		if pairs[i].Tested.After(at) {
 			at = pairs[i].Tested
@@ -84,14 +85,14 @@ func (c *ClusterPairs) newest() (at time.Time, err error) {
 	return at, err
 }
 
-func keyOfPair(p *store.PairRecord) string {
+func keyOfPair(p *shared.PairRecord) string {
 	sum := sha256.Sum256([]byte(p.Base1 + "\x00" + p.Base2))
 	return hex.EncodeToString(sum[:16])
 }
 
 // settle exchanges once: of each pair the last test.
 func (c *ClusterPairs) settle() error {
-	pairs, err := c.State.Pairs()
+	pairs, err := c.State.Shared.Pairs()
 	if err != nil {
 		return err
 	}
@@ -124,9 +125,9 @@ func (c *ClusterPairs) settle() error {
 	var errs []error
 	for key, v := range there {
 		if tested, ok := testedIn(v, late); ok && tested.After(here[key]) {
-			var p store.PairRecord
+			var p shared.PairRecord
 			if json.Unmarshal(v, &p) == nil && keyOfPair(&p) == key {
-				errs = append(errs, c.State.SavePair(p))
+				errs = append(errs, c.State.Shared.SavePair(p))
 			}
 		}
 	}

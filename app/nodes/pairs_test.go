@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/poll"
 )
 
@@ -25,7 +26,7 @@ func TestClusterPairs(t *testing.T) {
 		t.Cleanup(func() { st.Close() })
 		return st
 	}
-	facts := localFacts{store.SharedOf(state())}
+	facts := localFacts{state().Shared}
 	var nodes []*ClusterPairs
 	for range 3 {
 		nodes = append(nodes, &ClusterPairs{
@@ -35,21 +36,21 @@ func TestClusterPairs(t *testing.T) {
 		})
 	}
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	pair := func(base2, level string, after time.Duration) store.PairRecord {
-		return store.PairRecord{
+	pair := func(base2, level string, after time.Duration) shared.PairRecord {
+		return shared.PairRecord{
 			Base1:  "https://a.example/",
 			Base2:  base2,
 			Tested: at.Add(after),
 			Level:  level,
 		}
 	}
-	save := func(n int, p store.PairRecord) {
+	save := func(n int, p shared.PairRecord) {
 		t.Helper()
-		if err := nodes[n].State.SavePair(p); err != nil {
+		if err := nodes[n].State.Shared.SavePair(p); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all := func(want ...store.PairRecord) {
+	all := func(want ...shared.PairRecord) {
 		t.Helper()
 		for range 2 {
 			for _, n := range nodes {
@@ -59,7 +60,7 @@ func TestClusterPairs(t *testing.T) {
 			}
 		}
 		for i, n := range nodes {
-			if got, err := n.State.Pairs(); err != nil || !reflect.DeepEqual(got, want) {
+			if got, err := n.State.Shared.Pairs(); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("node %d: %+v, %v\nwant %+v", i, got, err, want)
 			}
 		}
@@ -114,7 +115,7 @@ func TestClusterPairs(t *testing.T) {
 		late.Follow(ctx)
 	}()
 	poll.Until(t, "both pairs", func() bool {
-		got, err := late.State.Pairs()
+		got, err := late.State.Shared.Pairs()
 		if err != nil {
 			t.Error(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"mirrord/app/shares"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // pause pauses or resumes a job, whichever node has it now or gets it next.
@@ -41,7 +41,7 @@ func (c *Everywhere) pause(
 // HeedPauses applies the cluster's pauses to the jobs of a daemon, and records pauses that the cluster does
 // not know yet: from before the machine was part of it.
 func HeedPauses(d *daemon.Daemon) {
-	all, err := store.Pauses(store.SharedOf(d.State))
+	all, err := shared.Pauses(d.State.Shared)
 	if err != nil {
 		d.Log.Error("which jobs are paused cannot be read", "err", err)
 		return

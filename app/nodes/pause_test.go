@@ -16,7 +16,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // A pause holds on whichever node has the job, also when the one that had it, or was told, is gone.
@@ -76,7 +76,7 @@ func TestPauseMoves(t *testing.T) {
 	if _, err := a.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := store.Pauses(store.SharedOf(a.here.State)); err != nil || len(all) != 0 {
+	if all, err := shared.Pauses(a.here.State.Shared); err != nil || len(all) != 0 {
 		t.Errorf("the pause of a removed job: %v, %v", all, err)
 	}
 }
@@ -90,17 +90,18 @@ func TestPauseJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.users.Exchange(t.Context())
-	if all, err := store.Pauses(store.SharedOf(a.here.State)); err != nil || !all["x"].Paused {
+	if all, err := shared.Pauses(a.here.State.Shared); err != nil || !all["x"].Paused {
 		t.Errorf("%v, %v", all, err)
 	}
 	if err := life.SetPaused(a.here.App, "x", false); err != nil {
 		t.Fatal(err)
 	}
-	all, err := store.Pauses(store.SharedOf(a.here.State))
+	all, err := shared.Pauses(a.here.State.Shared)
 	if f := all["x"]; err != nil || f.Paused || time.Since(f.At) > time.Hour {
 		t.Errorf("%v, %v", all, err)
 	}
-	kept := shares.SharedRecords{Records: jobs.Records{Kept: a.here.State, Log: a.here.Log}, Share: a.here.Share}
+	own := jobs.Records{Kept: a.here.State.Shared, Log: a.here.Log}
+	kept := shares.SharedRecords{Records: own, Share: a.here.Share}
 	err = kept.SaveRecords(map[string]*scheduler.Record{"x": {Paused: true}}) // as it came from the depot
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/replicas"
 	"mirrord/scheduler/control"
-	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // replicasPath is where nodes ask one another what the pages of their mirrors say: the list of mirrors, and
@@ -69,7 +69,7 @@ func sayReplicas(d *daemon.Daemon, mux *http.ServeMux) {
 	})
 	mux.HandleFunc("GET "+replicasPath+"/{name}", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("name")
-		if !store.ValidName(name) || !ownsMirror(d, name) {
+		if !home.ValidName(name) || !ownsMirror(d, name) {
 			http.NotFound(w, r)
 			return
 		}
@@ -131,7 +131,7 @@ func (c *Everywhere) lists(ctx context.Context, e *replicas.OthersSaid) {
 		was := n.Sites
 		n.Sites = map[string]replicas.SaidMirror{}
 		for name, p := range has {
-			if store.ValidName(name) {
+			if home.ValidName(name) {
 				n.Sites[name] = replicas.SaidMirror{Has: p, Kept: was[name].Kept}
 			}
 		}

@@ -26,7 +26,7 @@ import (
 	"mirrord/app/runs"
 	"mirrord/replica/collections"
 	"mirrord/scheduler/control"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/apptest"
 	"mirrord/testing/storetest"
 )
@@ -332,7 +332,7 @@ func TestRegistryEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := one.(*replicas.Registry).Mirrors[0].Prefixes[0]
-	pair := store.PairRecord{
+	pair := shared.PairRecord{
 		Base1:     base,
 		Base2:     "https://copy.example.org/",
 		Tested:    a.here.State.Now().UTC().Truncate(time.Second),
@@ -343,8 +343,8 @@ func TestRegistryEverywhere(t *testing.T) {
 	}
 	old := pair
 	old.Tested, old.Equal = pair.Tested.Add(-time.Hour), false
-	if err := errors.Join(n.faces["b"].here.State.SavePair(pair),
-		n.faces["c"].here.State.SavePair(old)); err != nil {
+	if err := errors.Join(n.faces["b"].here.State.Shared.SavePair(pair),
+		n.faces["c"].here.State.Shared.SavePair(old)); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range n.faces {

@@ -11,6 +11,7 @@ import (
 
 	"mirrord/app/shares"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // emptyFacts makes facts with nothing in them.
@@ -21,7 +22,7 @@ func emptyFacts(t *testing.T) shares.Facts {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { shared.Close() })
-	return localFacts{store.SharedOf(shared)}
+	return localFacts{shared.Shared}
 }
 
 // Users and tokens that are made, changed or removed on one node are so on all. A cluster whose keepers lost
@@ -39,12 +40,12 @@ func TestClusterUsers(t *testing.T) {
 	}
 	user := func(n int, name, role string) {
 		t.Helper()
-		err := store.NewConsoleFacts(nodes[n].State).ChangeUser(name,
-			func(*store.UserFact) (*store.UserFact, error) {
+		err := shared.NewConsoleFacts(nodes[n].State.Shared).ChangeUser(name,
+			func(*shared.UserFact) (*shared.UserFact, error) {
 				if role == "" {
 					return nil, nil
 				}
-				return &store.UserFact{Role: role}, nil
+				return &shared.UserFact{Role: role}, nil
 			})
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +64,7 @@ func TestClusterUsers(t *testing.T) {
 	has := func(want string) {
 		t.Helper()
 		for i, n := range nodes {
-			users, err := store.NewConsoleFacts(n.State).Users()
+			users, err := shared.NewConsoleFacts(n.State.Shared).Users()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,12 +109,13 @@ func TestClusterUsers(t *testing.T) {
 	if n, err := second.All("users"); err != nil || len(n) != 1 {
 		t.Errorf("the cluster has %d users, %v", len(n), err)
 	}
-	token := func(*store.TokenFact) (*store.TokenFact, error) { return &store.TokenFact{Role: "read"}, nil }
-	if err := store.NewConsoleFacts(nodes[1].State).ChangeToken("ci", token); err != nil {
+	token := func(*shared.TokenFact) (*shared.TokenFact, error) { return &shared.TokenFact{Role: "read"}, nil }
+	if err := shared.NewConsoleFacts(nodes[1].State.Shared).ChangeToken("ci", token); err != nil {
 		t.Fatal(err)
 	}
 	settle()
-	if tokens, err := store.NewConsoleFacts(nodes[0].State).Tokens(); err != nil || tokens["ci"].Role != "read" {
+	tokens, err := shared.NewConsoleFacts(nodes[0].State.Shared).Tokens()
+	if err != nil || tokens["ci"].Role != "read" {
 		t.Errorf("tokens %v, %v", tokens, err)
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"mirrord/job"
 	"mirrord/scheduler/control"
 	"mirrord/serve/find"
-	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -184,7 +184,7 @@ func CodeOf(err error) control.Code {
 	usage, isUsage := errors.AsType[*env.Error](err)
 	_, inFile := errors.AsType[job.Errors](err)
 	switch {
-	case errors.Is(err, control.ErrNotFound), errors.Is(err, store.ErrNoSite),
+	case errors.Is(err, control.ErrNotFound), errors.Is(err, home.ErrNoSite),
 		errors.Is(err, record.ErrNoVersion), env.FieldOf(err) == env.FieldState:
 		return control.NotFound
 	case errors.Is(err, control.ErrConflict), errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged),

@@ -13,16 +13,17 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/shares"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // onMachine are the facts of one machine.
 type onMachine struct {
-	kept  store.OrderFacts
-	state store.Shared
+	kept  shared.OrderFacts
+	state shared.KeyValues
 }
 
 // OnMachine returns the facts of orders that a state has.
-func OnMachine(st *store.State) Facts { return onMachine{store.NewOrderFacts(st), store.SharedOf(st)} }
+func OnMachine(st *store.State) Facts { return onMachine{shared.NewOrderFacts(st.Shared), st.Shared} }
 
 // Next implements Facts. A cluster that the machine was a node of does not know the order: should the machine
 // come back, it hands in what it has once more.
@@ -58,7 +59,7 @@ func (f onMachine) Watch(ctx context.Context, _ func(OrderID, []byte)) { <-ctx.D
 
 // ClusterFacts are what the nodes of a cluster share. *engine.Facts has them.
 type ClusterFacts interface {
-	store.Shared
+	shared.KeyValues
 	// Follow calls changed with each value of a kind, and with each that changes, until ctx ends; nil: removed.
 	Follow(ctx context.Context, kind string, changed func(key string, value []byte))
 }
@@ -73,7 +74,7 @@ const (
 // inCluster are the facts of a cluster. The state of each node has a copy of the orders that were made on it.
 type inCluster struct {
 	facts ClusterFacts
-	kept  store.OrderFacts
+	kept  shared.OrderFacts
 	node  string
 	log   *slog.Logger
 }
@@ -88,12 +89,12 @@ const mostRecord = 512 << 10
 // state has, and that the cluster has not heard of, are handed in: from before it was a node, or before the
 // keepers lost all.
 func InCluster(facts ClusterFacts, st *store.State, node string, log *slog.Logger) (Facts, error) {
-	f := inCluster{facts, store.NewOrderFacts(st), node, log}
+	f := inCluster{facts, shared.NewOrderFacts(st.Shared), node, log}
 	id, err := shares.ClusterID(facts)
 	if err != nil {
 		return nil, fmt.Errorf("orders: %w", away(err))
 	}
-	own := store.SharedOf(st)
+	own := st.Shared
 	known, err := own.All(kindHandedIn)
 	if err != nil || known[id] != nil {
 		return f, err

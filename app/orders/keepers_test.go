@@ -21,6 +21,7 @@ import (
 	"mirrord/cluster/objects"
 	"mirrord/scheduler/control"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/orderstest"
 	"mirrord/testing/poll"
 )
@@ -157,7 +158,7 @@ func TestJoinsWithoutKeepers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	err = store.NewOrderFacts(st).ChangeOrder(1, func([]byte) ([]byte, error) {
+	err = shared.NewOrderFacts(st.Shared).ChangeOrder(1, func([]byte) ([]byte, error) {
 		return []byte(`{"by":"ann","state":"refused","ended":"2099-01-01T00:00:00Z"}`), nil
 	})
 	if err != nil {
@@ -339,7 +340,7 @@ func TestNamesOfArchives(t *testing.T) {
 	x.Result.Archives = []orders.ArchiveFile{{Form: "phm", Name: name, Bytes: 5}}
 	v, err := json.Marshal(x)
 	if err == nil {
-		err = store.NewOrderFacts(st).ChangeOrder(7, func([]byte) ([]byte, error) { return v, nil })
+		err = shared.NewOrderFacts(st.Shared).ChangeOrder(7, func([]byte) ([]byte, error) { return v, nil })
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"mirrord/app/orders"
 	"mirrord/scheduler/control"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/orderstest"
 	"mirrord/testing/poll"
 )
@@ -381,7 +382,9 @@ func TestHandedIn(t *testing.T) {
 	orderstest.Until(t, alone, x.OrderID, orders.Done)
 	orderstest.Until(t, alone, twin.OrderID, orders.Done)
 	const older = `{"number":20,"by":"ann","state":"refused","ended":"2099-01-01T00:00:00Z"}`
-	err = store.NewOrderFacts(st).ChangeOrder(20, func([]byte) ([]byte, error) { return []byte(older), nil })
+	err = shared.NewOrderFacts(st.Shared).ChangeOrder(20, func([]byte) ([]byte, error) {
+		return []byte(older), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +423,7 @@ func TestHandedIn(t *testing.T) {
 			orderstest.Until(t, a, last, orders.Done)
 			poll.Until(t, "the state has no copy", func() bool {
 				var x orders.Ordered
-				all, err := store.NewOrderFacts(st).Orders()
+				all, err := shared.NewOrderFacts(st.Shared).Orders()
 				return err == nil && json.Unmarshal(all[last.Number], &x) == nil && x.State == orders.Done
 			})
 		}

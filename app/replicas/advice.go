@@ -16,7 +16,7 @@ import (
 	"mirrord/replica/hash"
 	"mirrord/replica/hosts"
 	"mirrord/replica/text"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // suggestHosts says what may be done with two hosts, from the tests of these two only. known are their
@@ -56,7 +56,7 @@ func suggestTested(v *hosts.PairVerdict, known [2]int) string {
 }
 
 // suggestRecord is suggestTested of a pair of which only the record of its test is left.
-func suggestRecord(p *store.PairRecord) string {
+func suggestRecord(p *shared.PairRecord) string {
 	v := hosts.PairVerdict{
 		Level:     hosts.ParseLevel(p.Level),
 		Alias:     p.Alias,

@@ -16,6 +16,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Registering is what one registration works with.
@@ -27,7 +28,7 @@ type Registering struct {
 
 // Register tests a place that is said to have what the mirror of a job has. What comes of it is kept as of
 // any test; a place that may not stand for the origin is refused.
-func (r Registering) Register(ctx context.Context, j *job.Job, at string) (p store.PairRecord, err error) {
+func (r Registering) Register(ctx context.Context, j *job.Job, at string) (p shared.PairRecord, err error) {
 	u, err := equivalentOf(j, at)
 	if err != nil {
 		return p, control.WithCode(err, control.ErrInvalid)
@@ -64,7 +65,7 @@ const RenewAfter = 10 * 24 * time.Hour
 // Renew tests the places again that stand for the origin of a job, when that is due: one may have turned bad.
 // Runs test the alternates of the job themselves. A place that does not answer keeps its last test.
 func (r Registering) Renew(ctx context.Context, j *job.Job) {
-	pairs, err := r.State.Pairs()
+	pairs, err := r.State.Shared.Pairs()
 	if err != nil {
 		r.Log.Error("registered mirrors are not tested again", "job", j.Name, "err", err)
 		return
@@ -87,7 +88,7 @@ func (r Registering) Renew(ctx context.Context, j *job.Job) {
 }
 
 // levelOf names what a test decided.
-func levelOf(p *store.PairRecord) string {
+func levelOf(p *shared.PairRecord) string {
 	switch {
 	case p.Mirrors && !p.Confident:
 		return "too little known to be a replica"

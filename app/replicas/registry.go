@@ -22,7 +22,9 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 // registryFormat is the version of the registry's form. Fields may be added without a new one.
@@ -31,10 +33,10 @@ const registryFormat = 1
 // Registry says which mirrors and which equivalents exist of which parts of the web: what a smart proxy or a
 // load balancer needs to know.
 type Registry struct {
-	Format  int                `json:"registry"`
-	Made    time.Time          `json:"made"`
-	Mirrors []RegistryMirror   `json:"mirrors"`
-	Pairs   []store.PairRecord `json:"pairs"`
+	Format  int                 `json:"registry"`
+	Made    time.Time           `json:"made"`
+	Mirrors []RegistryMirror    `json:"mirrors"`
+	Pairs   []shared.PairRecord `json:"pairs"`
 	// Problems are mirrors that are left out because they cannot be read.
 	Problems []RegistryProblem `json:"problems,omitempty"`
 	// Nodes are the other nodes of the cluster, whose mirrors are listed too.
@@ -93,9 +95,9 @@ func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, e
 		Format:  registryFormat,
 		Made:    now.UTC().Truncate(time.Second),
 		Mirrors: []RegistryMirror{},
-		Pairs:   []store.PairRecord{},
+		Pairs:   []shared.PairRecord{},
 	}
-	pairs, err := st.Pairs()
+	pairs, err := st.Shared.Pairs()
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +106,7 @@ func ReadRegistry(st *store.State, jobs []*job.Job, now time.Time) (*Registry, e
 	if err != nil {
 		return nil, err
 	}
-	runs, err := st.LastRuns()
+	runs, err := st.Shared.LastRuns()
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func (reg *Registry) Merge(others []*Registry) {
 	for i := range reg.Mirrors {
 		have[reg.Mirrors[i].Job] = true
 	}
-	pairs := map[[2]string]store.PairRecord{}
+	pairs := map[[2]string]shared.PairRecord{}
 	for _, p := range reg.Pairs {
 		pairs[[2]string{p.Base1, p.Base2}] = p
 	}
@@ -153,7 +155,7 @@ func (reg *Registry) Merge(others []*Registry) {
 		reg.Problems = append(reg.Problems, o.Problems...)
 	}
 	slices.SortFunc(reg.Mirrors, func(a, b RegistryMirror) int { return strings.Compare(a.Job, b.Job) })
-	reg.Pairs = slices.SortedFunc(maps.Values(pairs), func(a, b store.PairRecord) int {
+	reg.Pairs = slices.SortedFunc(maps.Values(pairs), func(a, b shared.PairRecord) int {
 		return cmp.Or(strings.Compare(a.Base1, b.Base1), strings.Compare(a.Base2, b.Base2))
 	})
 	for i := range reg.Mirrors {
@@ -164,7 +166,7 @@ func (reg *Registry) Merge(others []*Registry) {
 
 // Link gives each mirror its equivalents. Both sides of a pair are looked up by their origins, so that many
 // mirrors and pairs take linear time.
-func (reg *Registry) Link(pairs []store.PairRecord) {
+func (reg *Registry) Link(pairs []shared.PairRecord) {
 	type place struct {
 		mirror int
 		prefix string
@@ -220,7 +222,7 @@ func (reg *Registry) Link(pairs []store.PairRecord) {
 
 // readRegistryMirror reads the published version of a site; j is nil when there is no job of its name.
 func readRegistryMirror(
-	st *store.State, name string, j *job.Job, runs map[string]store.RunRecord,
+	st *store.State, name string, j *job.Job, runs map[string]shared.RunRecord,
 ) (*RegistryMirror, error) {
 	meta, err := render.PublishedMeta(st, name)
 	if err != nil {
@@ -348,13 +350,13 @@ func EquivalentsOf(a *env.App, name string) (_ *RegistryMirror, err error) {
 	none := errors.Is(err, record.ErrNoVersion) || errors.Is(err, fs.ErrNotExist)
 	switch {
 	case none && j == nil:
-		return nil, fmt.Errorf("%s: %w", name, store.ErrNoSite)
+		return nil, fmt.Errorf("%s: %w", name, home.ErrNoSite)
 	case none: // another node of a cluster may have it
 		m = &RegistryMirror{Job: name, Prefixes: prefixesOf(j)}
 	case err != nil:
 		return nil, err
 	}
-	pairs, err := st.Pairs()
+	pairs, err := st.Shared.Pairs()
 	if err != nil {
 		return nil, err
 	}

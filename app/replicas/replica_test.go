@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"mirrord/app/files"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/apptest"
 )
 
@@ -97,14 +97,14 @@ func TestCommonDir(t *testing.T) {
 func TestRegistryOfManyMirrors(t *testing.T) {
 	const n = 20_000
 	var reg Registry
-	var pairs []store.PairRecord
+	var pairs []shared.PairRecord
 	for i := range n {
 		host := fmt.Sprintf("http://h%d.example/", i)
 		reg.Mirrors = append(reg.Mirrors, RegistryMirror{
 			Job:      fmt.Sprint("j", i),
 			Prefixes: []string{host + "a/", host + "b/"},
 		})
-		pairs = append(pairs, store.PairRecord{
+		pairs = append(pairs, shared.PairRecord{
 			Base1:   host,
 			Base2:   fmt.Sprintf("http://h%d.example/b/x/", (i+1)%n),
 			Mirrors: true,

@@ -266,7 +266,7 @@ func (s *study) test(ctx context.Context, pairs []hosts.HostPair) ([]StudyPair, 
 func (s *study) begin(p *StudyPair, i int, pair hosts.HostPair) (known bool, err error) {
 	p.Rank, p.Score = i+1, pair.Score
 	p.Base1, p.Base2 = s.base(pair.Host1), s.base(pair.Host2)
-	last, ok, err := s.st.LoadPair(p.Base1, p.Base2)
+	last, ok, err := s.st.Shared.LoadPair(p.Base1, p.Base2)
 	if err != nil {
 		return false, err
 	}
@@ -324,7 +324,7 @@ func (s *study) testOne(ctx context.Context, p *StudyPair) error {
 	p.take(&verdict, s.Clock())
 	known := [2]int{s.samples[one].URLs, s.samples[two].URLs}
 	p.Suggestion = suggestTested(&verdict, known)
-	return mirror.KeepPair(s.st, p.PairRecord)
+	return mirror.KeepPair(s.st.Shared, p.PairRecord)
 }
 
 // motives says why the two hosts of a pair may have the same pages.

@@ -22,12 +22,14 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 // ReplicaPair is a pair that was tested, or why it was not.
 type ReplicaPair struct {
-	store.PairRecord
+	shared.PairRecord
 	Job        string   `json:"job,omitempty"` // whose alternate the second one is
 	Outcomes   []string `json:"tests,omitempty"`
 	Suggestion string   `json:"suggestion"`
@@ -101,7 +103,7 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 		c, err := mirror.NewClient(j, mirror.World{
 			LookupEnv: v.LookupEnv,
 			ReadFile:  regular.ReadSmall,
-			Names:     v.st.PublicNames(),
+			Names:     v.st.PublicNames,
 			Network:   v.Network,
 		}, v.Log)
 		if err != nil {
@@ -137,12 +139,12 @@ func (v *replicaVerifier) against(ctx context.Context, j *job.Job, alt site.URL,
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, store.ErrNoSite) || errors.Is(err, record.ErrNoVersion):
+	case errors.Is(err, home.ErrNoSite) || errors.Is(err, record.ErrNoVersion):
 		none = "the job has no mirror yet that says what to compare: run it first"
 	case err != nil: // the others are tested all the same
 		paths, none = nil, "its mirror cannot be read: "+err.Error()
 	}
-	p := ReplicaPair{PairRecord: store.PairRecord{Base1: base, Base2: alt.String()}, Job: named}
+	p := ReplicaPair{PairRecord: shared.PairRecord{Base1: base, Base2: alt.String()}, Job: named}
 	if len(paths) == 0 {
 		p.Untested = none
 		v.pairs = append(v.pairs, p)
@@ -212,7 +214,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 		p.Suggestion = "it is used when the origin of " + p.Job + " fails"
 	}
 	v.pairs = append(v.pairs, p)
-	return mirror.KeepPair(v.st, p.PairRecord)
+	return mirror.KeepPair(v.st.Shared, p.PairRecord)
 }
 
 // take fills in what a test of the pair came to.
@@ -320,7 +322,7 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 				host = two
 			}
 			v.pairs = append(v.pairs, ReplicaPair{
-				PairRecord: store.PairRecord{Base1: base1, Base2: base2},
+				PairRecord: shared.PairRecord{Base1: base1, Base2: base2},
 				Untested:   "no job has " + host + " for its url, whose rules would say how to ask it",
 			})
 			continue

@@ -22,6 +22,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -91,7 +92,7 @@ func PreviewRun(ctx context.Context, a *env.App, j *job.Job) (_ *Preview, err er
 		return nil, err
 	}
 	defer s.Close()
-	client, err := mirror.NewClient(j, a.World(st.PublicNames()), a.Log)
+	client, err := mirror.NewClient(j, a.World(st.PublicNames), a.Log)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -100,7 +101,7 @@ func PreviewRun(ctx context.Context, a *env.App, j *job.Job) (_ *Preview, err er
 	defer cancel()
 	looks := &lookCounter{
 		fetcher: client,
-		robots:  mirror.NewRobots(j, client, st),
+		robots:  mirror.NewRobots(j, client, st.Shared),
 		most:    previewRequests,
 		enough:  cancel,
 		origins: map[string]bool{},
@@ -145,7 +146,7 @@ func PlanOrPreview(
 		return nil, p, err
 	}
 	rep, err := look.Plan(a, target, now)
-	if (env.FieldOf(err) != env.FieldState) && !errors.Is(err, store.ErrNoSite) {
+	if (env.FieldOf(err) != env.FieldState) && !errors.Is(err, home.ErrNoSite) {
 		return rep, nil, err
 	}
 	j, err := a.FindJob(target)

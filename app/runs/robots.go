@@ -15,10 +15,10 @@ import (
 // HostFacts is where a run looks for robots.txt before it asks a host.
 func HostFacts(a *env.App, st *store.State) fetch.RobotsStore {
 	if a.Robots == nil {
-		return st
+		return st.Shared
 	}
 	return sharedRobots{
-		own: st,
+		own: st.Shared,
 		all: a.Robots,
 		now: st.Now,
 		log: a.Log,

@@ -43,7 +43,7 @@ func RunSite(
 	if o.Hosts == nil {
 		o.Hosts = a.Politeness()
 	}
-	world := a.World(st.PublicNames())
+	world := a.World(st.PublicNames)
 	world.NoHeads = s.Volatile
 	client, err := mirror.NewClient(j, world, a.Log)
 	if err != nil {
@@ -218,7 +218,7 @@ func Accept(
 // found new gaps or keeps what the site no longer has. keeps says whether accepting it keeps such: when
 // that is wanted, and when the run was published, so that only its gaps are accepted.
 func WaitsForAccept(st *store.State, name string, keep bool) (keeps bool, err error) {
-	runs, err := st.Runs(name, 1)
+	runs, err := st.Shared.Runs(name, 1)
 	if err != nil {
 		return false, err
 	}

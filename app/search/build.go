@@ -26,6 +26,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -97,7 +98,7 @@ func (f *findUpdate) all(ctx context.Context) error {
 			return ctx.Err()
 		case errors.Is(err, find.ErrDamaged):
 			return err
-		case err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, db.ErrBusy):
+		case err != nil && !errors.Is(err, home.ErrNoSite) && !errors.Is(err, db.ErrBusy):
 			errs = append(errs, fmt.Errorf("index the texts of %s: %w", name, err))
 		}
 	}

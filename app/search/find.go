@@ -24,6 +24,7 @@ import (
 	"mirrord/serve"
 	"mirrord/serve/find"
 	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // FindRequest says what to look for in the texts of mirrors.
@@ -80,7 +81,7 @@ func Find(ctx context.Context, a *env.App, r FindRequest) (*FoundTexts, error) {
 		out, err = SearchTexts(ctx, st, r)
 	}
 	switch {
-	case errors.Is(err, store.ErrNoSite):
+	case errors.Is(err, home.ErrNoSite):
 		return nil, cmp.Or(env.KnownJob(a, r.Job), err)
 	case err != nil && stopped != nil:
 		return nil, stopped

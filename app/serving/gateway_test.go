@@ -15,7 +15,7 @@ import (
 
 	"mirrord/app/replicas"
 	"mirrord/serve"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/apptest"
 )
 
@@ -26,20 +26,20 @@ func TestGatewaySites(t *testing.T) {
 	const base = "http://one.test/"
 	reg := &replicas.Registry{Made: now, Mirrors: []replicas.RegistryMirror{{Job: "one",
 		Prefixes: []string{base}}}}
-	var pairs []store.PairRecord
-	for i, change := range []func(p *store.PairRecord){
-		func(p *store.PairRecord) { p.Level, p.Equal = "1", true },
-		func(p *store.PairRecord) { p.Level, p.Equal, p.Tested = "1", true, now.Add(-31*24*time.Hour) },
-		func(p *store.PairRecord) {},
-		func(p *store.PairRecord) { p.Tested = now.Add(-31 * 24 * time.Hour) },
-		func(p *store.PairRecord) { p.Confident = false },
-		func(p *store.PairRecord) { p.Alias = true },
-		func(p *store.PairRecord) { p.RootOnly = true },
-		func(p *store.PairRecord) { p.SamePaths = nil },
-		func(p *store.PairRecord) { p.Level = "5" },
-		func(p *store.PairRecord) { p.Level, p.Mirrors = "mismatch", false },
+	var pairs []shared.PairRecord
+	for i, change := range []func(p *shared.PairRecord){
+		func(p *shared.PairRecord) { p.Level, p.Equal = "1", true },
+		func(p *shared.PairRecord) { p.Level, p.Equal, p.Tested = "1", true, now.Add(-31*24*time.Hour) },
+		func(p *shared.PairRecord) {},
+		func(p *shared.PairRecord) { p.Tested = now.Add(-31 * 24 * time.Hour) },
+		func(p *shared.PairRecord) { p.Confident = false },
+		func(p *shared.PairRecord) { p.Alias = true },
+		func(p *shared.PairRecord) { p.RootOnly = true },
+		func(p *shared.PairRecord) { p.SamePaths = nil },
+		func(p *shared.PairRecord) { p.Level = "5" },
+		func(p *shared.PairRecord) { p.Level, p.Mirrors = "mismatch", false },
 	} {
-		p := store.PairRecord{
+		p := shared.PairRecord{
 			Base1:     base,
 			Base2:     fmt.Sprintf("http://%d.test/", i),
 			Tested:    now.Add(-time.Hour),

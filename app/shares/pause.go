@@ -8,22 +8,23 @@ import (
 
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // NotePause writes down that a job of a cluster is paused, or is not, and reports whether that is new.
 func NotePause(st *store.State, name string, paused bool, now time.Time) (changed bool, err error) {
-	err = store.ChangePause(store.SharedOf(st), name, func(was *store.PauseFact) (*store.PauseFact, error) {
+	err = shared.ChangePause(st.Shared, name, func(was *shared.PauseFact) (*shared.PauseFact, error) {
 		if changed = was == nil || was.Paused != paused; !changed {
 			return was, nil
 		}
-		return &store.PauseFact{Paused: paused, At: now.UTC().Truncate(time.Second)}, nil
+		return &shared.PauseFact{Paused: paused, At: now.UTC().Truncate(time.Second)}, nil
 	})
 	return changed, err
 }
 
 // heed adds the known pauses to records.
 func heed(st *store.State, recs map[string]scheduler.Record, log *slog.Logger) {
-	all, err := store.Pauses(store.SharedOf(st))
+	all, err := shared.Pauses(st.Shared)
 	if err != nil {
 		log.Error("which jobs are paused cannot be read", "err", err)
 	}
@@ -39,12 +40,12 @@ func heed(st *store.State, recs map[string]scheduler.Record, log *slog.Logger) {
 
 // forgetPauses forgets those of jobs that are removed.
 func forgetPauses(st *store.State, recs map[string]*scheduler.Record) error {
-	nothing := func(*store.PauseFact) (*store.PauseFact, error) { return nil, nil }
+	nothing := func(*shared.PauseFact) (*shared.PauseFact, error) { return nil, nil }
 	for name, rec := range recs {
 		if rec != nil {
 			continue
 		}
-		if err := store.ChangePause(store.SharedOf(st), name, nothing); err != nil {
+		if err := shared.ChangePause(st.Shared, name, nothing); err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/home"
+	"mirrord/store/shared"
 )
 
 // Peers is what a daemon asks that is one of several. *engine.Engine is one. Safe for concurrent use.
@@ -479,13 +480,13 @@ func digestOf(all scheduler.Config) string {
 
 // Acts are the last entries of audit logs, newest first.
 type Acts struct {
-	Entries []store.AuditEntry
+	Entries []shared.AuditEntry
 	Away    []status.NodeSaid // nodes whose entries are missing, because they do not answer
 }
 
 // Facts are values that the nodes of a cluster share. *engine.Facts has them. Safe for concurrent use.
 type Facts interface {
-	store.Shared
+	shared.KeyValues
 	// Get returns one value; nil: no such value.
 	Get(ctx context.Context, kind, key string) ([]byte, error)
 	// Watch calls changed, which must not wait, at first and after each change of some kinds, until ctx ends.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // ClusterUsers keeps what a node knows of users that of its cluster: users, tokens, sessions and pauses of
@@ -117,7 +118,7 @@ func (c *ClusterUsers) Follow(ctx context.Context, after func()) {
 		c.Facts.Watch(ctx, func() {
 			changed.Store(true)
 			Kick(c.wake)
-		}, store.CommonKinds()...)
+		}, shared.CommonKinds()...)
 	})
 	defer watch.Wait()
 	last, at := "", time.Time{}
@@ -155,8 +156,8 @@ func (c *ClusterUsers) Follow(ctx context.Context, after func()) {
 // local tells whether something has changed here.
 func (c *ClusterUsers) local() (string, error) {
 	h := sha256.New()
-	for _, kind := range store.CommonKinds() {
-		all, err := store.SharedOf(c.State).All(kind)
+	for _, kind := range shared.CommonKinds() {
+		all, err := c.State.Shared.All(kind)
 		if err != nil {
 			return "", err
 		}
@@ -180,7 +181,7 @@ func digestOfFact(v []byte) string {
 }
 
 // ClusterID is a name that no other cluster has, nor this one after its keepers lost all.
-func ClusterID(facts store.Shared) (id string, err error) {
+func ClusterID(facts shared.KeyValues) (id string, err error) {
 	err = facts.Change(kindCluster, clusterID, func(was []byte) ([]byte, error) {
 		if id = string(was); id == "" {
 			id = rand.Text()
@@ -196,13 +197,13 @@ func (c *ClusterUsers) Settle() error {
 	if err != nil {
 		return err
 	}
-	here, synced := store.SharedOf(c.State), kindSynced+id
+	here, synced := c.State.Shared, kindSynced+id
 	base, err := here.All(synced)
 	if err != nil {
 		return err
 	}
 	var moved error
-	for _, kind := range store.CommonKinds() {
+	for _, kind := range shared.CommonKinds() {
 		local, err := here.All(kind)
 		if err != nil {
 			return err
@@ -250,7 +251,7 @@ func (c *ClusterUsers) Settle() error {
 // what it is.
 func (c *ClusterUsers) one(kind, key string, local, cluster []byte, base string) (now string, err error) {
 	l, r := digestOfFact(local), digestOfFact(cluster)
-	set := func(s store.Shared, was string, now []byte) error {
+	set := func(s shared.KeyValues, was string, now []byte) error {
 		return s.Change(kind, key, func(v []byte) ([]byte, error) {
 			if digestOfFact(v) != was {
 				return nil, errMoved
@@ -266,5 +267,5 @@ func (c *ClusterUsers) one(kind, key string, local, cluster []byte, base string)
 	case l != base:
 		c.log.Warn("it was changed on two nodes: that of the cluster counts", "kind", kind, "name", key)
 	}
-	return r, set(store.SharedOf(c.State), l, cluster)
+	return r, set(c.State.Shared, l, cluster)
 }

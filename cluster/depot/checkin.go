@@ -303,11 +303,11 @@ const keptRuns = 1000
 
 // recordsFile makes the file of the job's records.
 func recordsFile(st *store.State, site string) (*store.TravelFile, error) {
-	runs, err := st.Runs(site, keptRuns)
+	runs, err := st.Shared.Runs(site, keptRuns)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := st.JobRecords()
+	jobs, err := st.Shared.JobRecords()
 	if err != nil {
 		return nil, err
 	}

@@ -342,7 +342,7 @@ func (r *receiver) finish() error {
 	if err := writeNotesIn(r.arrival.Root.Name(), notes); err != nil {
 		return err
 	}
-	if err := store.ReplaceRecords(r.state, r.out.Site, r.runs, r.job); err != nil {
+	if err := r.state.Shared.ReplaceRecords(r.out.Site, r.runs, r.job); err != nil {
 		return err
 	}
 	return r.arrival.Finish()

@@ -34,6 +34,7 @@ import (
 
 	"mirrord/cluster/objects"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Options say how a depot is used. Store is required.
@@ -212,7 +213,7 @@ func (d *Depot) AtKeepers() bool { return d.kept }
 
 // Keep lets a depot whose pointers lie with keepers have them; for others it does nothing. It comes before
 // all use of sites.
-func (d *Depot) Keep(shared store.Shared) {
+func (d *Depot) Keep(shared shared.KeyValues) {
 	if d.kept {
 		d.Pointers = keeperPointers{shared, copies{objectPointers{d.Store}}}
 	}

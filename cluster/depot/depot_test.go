@@ -79,7 +79,7 @@ func runsOf(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	st := openState(t, dir)
 	defer st.Close()
-	runs, err := st.Runs("test", 10)
+	runs, err := st.Shared.Runs("test", 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestRenamed(t *testing.T) {
 	rename := func(from, to string) {
 		t.Helper()
 		err := depot.Renamed(st, from, to)
-		held, herr := store.HoldSite(st, from)
+		held, herr := st.HoldSite(from)
 		if err = errors.Join(err, herr); err == nil {
 			err = errors.Join(held.Rename(to), held.Close())
 		}

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 
 	"mirrord/cluster/objects"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // keeperPointers keeps pointers with the keepers of a cluster, for a store that cannot put on a condition.
@@ -17,7 +17,7 @@ import (
 // keepers have lost everything. Two nodes whose check-ins of one site follow one another at once may put
 // their copies in the other order; the copy is then of the check-in before, until the next one.
 type keeperPointers struct {
-	shared store.Shared
+	shared shared.KeyValues
 	copies copies
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/objectstest"
 )
 
@@ -30,7 +30,7 @@ func (c careless) Put(
 type kept struct {
 	t      *testing.T
 	store  objects.Store
-	shared store.Shared // nil: unreachable
+	shared shared.KeyValues // nil: unreachable
 	epoch  time.Duration
 	lazy   bool // check-outs leave what only older versions need
 }
@@ -40,10 +40,10 @@ func newKept(t *testing.T) *kept {
 }
 
 // keepersOf stands for keepers that have nothing yet.
-func keepersOf(t *testing.T) store.Shared {
+func keepersOf(t *testing.T) shared.KeyValues {
 	st := openState(t, t.TempDir())
 	t.Cleanup(func() { st.Close() })
-	return store.SharedOf(st)
+	return st.Shared
 }
 
 func (k *kept) open(s objects.Store) *depot.Depot {

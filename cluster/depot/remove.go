@@ -95,12 +95,12 @@ func dropRemoved(st *store.State, site string, same bool, removed error) error {
 	if !same {
 		return fmt.Errorf("%w: %w; push --again puts the local state there", ErrDiverged, removed)
 	}
-	held, err := store.HoldSite(st, site)
+	held, err := st.HoldSite(site)
 	if err != nil {
 		return errors.Join(err, removed)
 	}
 	defer held.Close()
-	return errors.Join(held.Remove(), store.DropRecords(st, site), removed)
+	return errors.Join(held.Remove(), st.Shared.DropRecords(site), removed)
 }
 
 // lastManifest is the number of the last check-in of a site whose pointer cannot be read.
@@ -150,7 +150,7 @@ func Removed(st *store.State, site, as string) error {
 	if err != nil {
 		return err
 	}
-	return store.SharedOf(st).Change(kindRemoval, site, func([]byte) ([]byte, error) { return b, nil })
+	return st.Shared.Change(kindRemoval, site, func([]byte) ([]byte, error) { return b, nil })
 }
 
 // readRemovals reads the removals of a site. Unreadable ones are empty.

@@ -26,7 +26,7 @@ func hasSite(t *testing.T, dir string) bool {
 func dropSite(t *testing.T, st *store.State) {
 	t.Helper()
 	err := depot.Removed(st, "test", "")
-	held, herr := store.HoldSite(st, "test")
+	held, herr := st.HoldSite("test")
 	if err = errors.Join(err, herr); err == nil {
 		err = errors.Join(held.Remove(), held.Close())
 	}
@@ -143,7 +143,7 @@ func TestFinishRemoval(t *testing.T) {
 			return false
 		},
 		"renamed": func(t *testing.T, s objects.Store, st *store.State) bool {
-			held, err := store.HoldSite(st, "test")
+			held, err := st.HoldSite("test")
 			if err == nil {
 				err = errors.Join(depot.Renamed(st, "test", "other"), held.Rename("other"), held.Close())
 			}

@@ -338,7 +338,7 @@ func (d *Depot) Strangers(st *store.State) (map[string]bool, error) {
 // Removals returns the sites that were removed from a state, or renamed there, and that the depot may have
 // still.
 func (d *Depot) Removals(st *store.State) (sites []string, err error) {
-	all, err := store.SharedOf(st).All(kindRemoval)
+	all, err := st.Shared.All(kindRemoval)
 	for site, v := range all {
 		if readRemovals(v)[d.Cluster] != nil {
 			sites = append(sites, site)
@@ -352,7 +352,7 @@ func (d *Depot) Removals(st *store.State) (sites []string, err error) {
 // A site that another machine has checked in since stays. As long as the site is still here, and as long as
 // the depot lacks the new name of one that was renamed, nothing is done.
 func (d *Depot) FinishRemoval(ctx context.Context, st *store.State, site string) (done bool, err error) {
-	all, err := store.SharedOf(st).All(kindRemoval)
+	all, err := st.Shared.All(kindRemoval)
 	r := readRemovals(all[site])[d.Cluster]
 	if err != nil || r == nil {
 		return false, err
@@ -379,7 +379,7 @@ func (d *Depot) FinishRemoval(ctx context.Context, st *store.State, site string)
 	case err != nil && !errors.Is(err, ErrUnknown) && !errors.Is(err, ErrDiverged):
 		return false, fmt.Errorf("remove %s from the depot: %w", site, err)
 	}
-	return err == nil, store.SharedOf(st).Change(kindRemoval, site, func(v []byte) ([]byte, error) {
+	return err == nil, st.Shared.Change(kindRemoval, site, func(v []byte) ([]byte, error) {
 		all := readRemovals(v)
 		if delete(all, d.Cluster); len(all) == 0 {
 			return nil, nil

@@ -15,7 +15,7 @@
 //	site.go      leases of sites: store.Owner
 //	loans.go     turns of hosts that another node has
 //	calls.go     HTTP requests from node to node
-//	facts.go     what nodes share besides sites: store.Shared
+//	facts.go     what nodes share besides sites: shared.KeyValues
 //	removed.go tombstones of removed facts
 package engine
 

@@ -17,6 +17,7 @@ import (
 	"mirrord/cluster/lease"
 	"mirrord/store"
 	"mirrord/store/home"
+	"mirrord/store/shared"
 	"mirrord/testing/storetest"
 )
 
@@ -128,10 +129,10 @@ func testOwner(t *testing.T, o engine.Options) {
 
 func testShared(t *testing.T, o engine.Options) {
 	n := 0
-	storetest.TestShared(t, func(t *testing.T) (store.Shared, func(*testing.T) store.Shared) {
+	storetest.TestShared(t, func(t *testing.T) (shared.KeyValues, func(*testing.T) shared.KeyValues) {
 		n++
 		first := fmt.Sprintf("%d ", n) // kinds of their own for each test
-		open := func(t *testing.T) store.Shared {
+		open := func(t *testing.T) shared.KeyValues {
 			other := o
 			other.Node = rand.Text()
 			e, err := engine.Open(t.Context(), other)
@@ -151,15 +152,15 @@ func testShared(t *testing.T, o engine.Options) {
 
 // kinds puts something before the kinds of facts.
 type kinds struct {
-	store.Shared
+	shared.KeyValues
 	first string
 }
 
 func (k kinds) Change(kind, key string, change func([]byte) ([]byte, error)) error {
-	return k.Shared.Change(k.first+kind, key, change)
+	return k.KeyValues.Change(k.first+kind, key, change)
 }
 
-func (k kinds) All(kind string) (map[string][]byte, error) { return k.Shared.All(k.first + kind) }
+func (k kinds) All(kind string) (map[string][]byte, error) { return k.KeyValues.All(k.first + kind) }
 
 func TestSharedOneKeeper(t *testing.T) { testShared(t, keepers(t, 1)) }
 

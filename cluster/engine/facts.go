@@ -8,13 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"mirrord/store/shared"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-
-	"mirrord/store"
 )
 
 // factsBucket holds what nodes share besides sites: KIND.KEY -> value.
@@ -28,7 +27,7 @@ type Facts struct {
 	own ownWrites
 }
 
-var _ store.Shared = (*Facts)(nil)
+var _ shared.KeyValues = (*Facts)(nil)
 
 // ErrNoFacts says that no node of a version that shares facts has ever been part of the cluster.
 var ErrNoFacts = errors.New("the cluster has no shared facts: its nodes are of an older version")
@@ -63,7 +62,7 @@ const factWithin = 15 * time.Second
 // changesMost is how often a change is tried again when others write the same key.
 const changesMost = 100
 
-// Change implements store.Shared. What a keeper that died was asked is never answered: it is asked again
+// Change implements shared.KeyValues. What a keeper that died was asked is never answered: it is asked again
 // after firstAnswer, then after twice the time.
 func (f *Facts) Change(kind, key string, change func([]byte) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), factWithin)
@@ -173,7 +172,7 @@ func (f *Facts) Get(ctx context.Context, kind, key string) ([]byte, error) {
 	return v, err
 }
 
-// All implements store.Shared.
+// All implements shared.KeyValues.
 func (f *Facts) All(kind string) (map[string][]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), factWithin)
 	defer cancel()

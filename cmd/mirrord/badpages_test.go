@@ -23,6 +23,7 @@ import (
 	"mirrord/internal/demosite"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	records "mirrord/store/shared"
 )
 
 // pageDamage is one way in which a page of a database can be wrong.
@@ -104,11 +105,10 @@ func newBadPages(t *testing.T) *badPages {
 		t.Fatal(err)
 	}
 	for i := range 60 { // so that mirror.db has branches
-		if err := st.AddRun(store.RunRecord{
+		if err := st.Shared.AddRun(records.RunRecord{
 			Site:    fmt.Sprintf("other%d", i%3),
 			Verdict: "complete",
-			Reasons: []string{strings.Repeat("x", 300)},
-			Summary: json.RawMessage("{}"),
+			Reasons: []string{strings.Repeat("x", 302)},
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -147,11 +147,11 @@ func recorded(t *testing.T, dir string) (names []string) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	records, err := st.JobRecords()
+	records, err := st.Shared.JobRecords()
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, err := st.LastRuns()
+	last, err := st.Shared.LastRuns()
 	if err != nil {
 		t.Fatal(err)
 	}

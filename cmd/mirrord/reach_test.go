@@ -179,12 +179,12 @@ func TestForwardAndWebhookGuard(t *testing.T) {
 	}
 	defer st.Close()
 	a := &cli.CLI{Environ: cli.Environ{Stderr: new(bytes.Buffer), Network: in.n}, JobsFlag: in.jobs}
-	fw, done, err := serving.Forwarding(a.App(), st.PublicNames(), false)
+	fw, done, err := serving.Forwarding(a.App(), st.PublicNames, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer done()
-	all, doneAll, err := serving.Forwarding(a.App(), st.PublicNames(), true)
+	all, doneAll, err := serving.Forwarding(a.App(), st.PublicNames, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestForwardAndWebhookGuard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := jobs.Webhooks(a.App(), st.PublicNames())(job)
+	hook := jobs.Webhooks(a.App(), st.PublicNames)(job)
 	for _, tt := range []struct {
 		name string
 		way  http.RoundTripper

@@ -22,9 +22,9 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/scheduler"
-	"mirrord/store"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 func environment() cli.Environ {
@@ -100,7 +100,7 @@ func run(ctx context.Context, e cli.Environ, args []string) int {
 		err = unknownJob(a, cmd, err)
 		code = exitCode(err, true)
 	}
-	if a.Started && !errors.Is(err, store.ErrNoSite) && readsMirrors(cmd) {
+	if a.Started && !errors.Is(err, home.ErrNoSite) && readsMirrors(cmd) {
 		for _, name := range cmd.Flags().Args() {
 			if note := env.NewerElsewhere(ctx, a.App(), name); job.ValidName(name) && note != "" {
 				fmt.Fprintf(e.Stderr, "mirrord: %s\n", note)
@@ -116,7 +116,7 @@ func run(ctx context.Context, e cli.Environ, args []string) int {
 		fmt.Fprintln(e.Stderr, withSetFlag(invalid))
 		return code
 	}
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, home.ErrNoSite) {
 		for _, name := range args[1:] {
 			if job.ValidName(name) {
 				err = cmp.Or(env.Elsewhere(ctx, a.App(), name), err)

@@ -27,7 +27,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // fakeDaemon has jobs and records its calls. Goroutines of a Server use it, too.
@@ -105,14 +105,14 @@ func (d *fakeDaemon) NotifyTest(context.Context, string) ([]control.Told, error)
 func (d *fakeDaemon) Gather(context.Context) error { return nil }
 
 func (d *fakeDaemon) Registry() (any, error) {
-	return replicas.Registry{Mirrors: []replicas.RegistryMirror{}, Pairs: []store.PairRecord{}}, nil
+	return replicas.Registry{Mirrors: []replicas.RegistryMirror{}, Pairs: []shared.PairRecord{}}, nil
 }
 
 func (d *fakeDaemon) Register(_ context.Context, job, at string) (any, error) {
 	if at != "https://good.test/" {
 		return nil, fmt.Errorf("%s is not registered: mismatch: %w", at, control.ErrInvalid)
 	}
-	return store.PairRecord{Base1: "https://docs.test/", Base2: at, Level: "1"}, d.act("register "+at, job)
+	return shared.PairRecord{Base1: "https://docs.test/", Base2: at, Level: "1"}, d.act("register "+at, job)
 }
 
 func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bool, error) {
@@ -132,12 +132,12 @@ func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bo
 // fakeFacts is kept in memory.
 type fakeFacts struct {
 	mu     sync.Mutex
-	audit  []store.AuditEntry
-	tokens map[string]store.TokenFact
-	hooks  map[string]store.HookFact
+	audit  []shared.AuditEntry
+	tokens map[string]shared.TokenFact
+	hooks  map[string]shared.HookFact
 }
 
-func (f *fakeFacts) AddAudit(e store.AuditEntry) error {
+func (f *fakeFacts) AddAudit(e shared.AuditEntry) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.audit = append(f.audit, e)
@@ -157,24 +157,24 @@ func (f *fakeFacts) Acts(_ context.Context, n int) (out shares.Acts, _ error) {
 	return out, nil
 }
 
-func (f *fakeFacts) Tokens() (map[string]store.TokenFact, error) {
+func (f *fakeFacts) Tokens() (map[string]shared.TokenFact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.tokens), nil
 }
 
-func (f *fakeFacts) Users() (map[string]store.UserFact, error) { return nil, nil }
+func (f *fakeFacts) Users() (map[string]shared.UserFact, error) { return nil, nil }
 
-func (f *fakeFacts) Hooks() (map[string]store.HookFact, error) {
+func (f *fakeFacts) Hooks() (map[string]shared.HookFact, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.hooks), nil
 }
 
-func (f *fakeFacts) ChangeHook(job string, change func(*store.HookFact) (*store.HookFact, error)) error {
+func (f *fakeFacts) ChangeHook(job string, change func(*shared.HookFact) (*shared.HookFact, error)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var was *store.HookFact
+	var was *shared.HookFact
 	if h, ok := f.hooks[job]; ok {
 		was = &h
 	}
@@ -205,7 +205,7 @@ func newClient(t *testing.T, now func() time.Time) *client {
 	c := &client{
 		T:      t,
 		daemon: &fakeDaemon{jobs: []status.Job{fullJob("docs"), {Name: "wiki", Health: status.New}}},
-		facts:  &fakeFacts{tokens: map[string]store.TokenFact{}, hooks: map[string]store.HookFact{}},
+		facts:  &fakeFacts{tokens: map[string]shared.TokenFact{}, hooks: map[string]shared.HookFact{}},
 		jobs:   t.TempDir(),
 		token:  map[access.Role]string{},
 		now:    now,
@@ -294,11 +294,11 @@ func (c *client) want(code int, text, token, method, path, body string, headers 
 }
 
 // lastAct is the newest entry of the audit log.
-func (c *client) lastAct() store.AuditEntry {
+func (c *client) lastAct() shared.AuditEntry {
 	c.facts.mu.Lock()
 	defer c.facts.mu.Unlock()
 	if len(c.facts.audit) == 0 {
-		return store.AuditEntry{}
+		return shared.AuditEntry{}
 	}
 	return c.facts.audit[len(c.facts.audit)-1]
 }

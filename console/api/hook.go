@@ -15,7 +15,7 @@ import (
 	"mirrord/app/access"
 	"mirrord/internal/webhook"
 	"mirrord/scheduler/control"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // A release makes several calls: of the tag, its files, its page. A run starts when there was none for
@@ -58,7 +58,7 @@ type taken struct {
 }
 
 // due is when a run starts for the calls that wait.
-func due(f store.HookFact) time.Time {
+func due(f shared.HookFact) time.Time {
 	quiet, most := f.Last.Add(hookQuiet), f.First.Add(hookMost)
 	if quiet.After(most) {
 		return most
@@ -95,7 +95,7 @@ func takeHook(c *call) error {
 		return errCallsHere
 	}
 	out := taken{Job: c.job}
-	err = c.Facts.ChangeHook(c.job, func(was *store.HookFact) (*store.HookFact, error) {
+	err = c.Facts.ChangeHook(c.job, func(was *shared.HookFact) (*shared.HookFact, error) {
 		f := noted(was, h.Get(webhook.HeaderID), now)
 		out.Repeated = f == nil
 		if f == nil {
@@ -117,8 +117,8 @@ func takeHook(c *call) error {
 }
 
 // noted adds a call to those known; nil when it came before.
-func noted(was *store.HookFact, id string, now time.Time) *store.HookFact {
-	f := store.HookFact{Seen: map[string]time.Time{}}
+func noted(was *shared.HookFact, id string, now time.Time) *shared.HookFact {
+	f := shared.HookFact{Seen: map[string]time.Time{}}
 	if was != nil {
 		f.First, f.Last = was.First, was.Last
 		maps.Copy(f.Seen, was.Seen)
@@ -224,7 +224,7 @@ func (h *hooks) awake() {
 
 // started forgets calls whose run was started, or cannot be, and reports whether that is stored.
 func (s *Server) started(name string, last time.Time, err error) bool {
-	e := store.AuditEntry{
+	e := shared.AuditEntry{
 		At:    s.Now().UTC(),
 		Who:   "webhook",
 		What:  "run",
@@ -235,14 +235,14 @@ func (s *Server) started(name string, last time.Time, err error) bool {
 		e.Error = access.Clip(err.Error())
 	}
 	s.record(e)
-	cerr := s.Facts.ChangeHook(name, func(f *store.HookFact) (*store.HookFact, error) {
+	cerr := s.Facts.ChangeHook(name, func(f *shared.HookFact) (*shared.HookFact, error) {
 		switch {
 		case f == nil:
 			return nil, nil
 		case f.Last.Equal(last):
-			return &store.HookFact{Seen: f.Seen}, nil
+			return &shared.HookFact{Seen: f.Seen}, nil
 		}
-		return &store.HookFact{First: f.Last, Last: f.Last, Seen: f.Seen}, nil // more calls came
+		return &shared.HookFact{First: f.Last, Last: f.Last, Seen: f.Seen}, nil // more calls came
 	})
 	if cerr != nil {
 		s.Log.Error("signed calls that a run was started for are known still", "job", name, "err", cerr)

@@ -16,7 +16,7 @@ import (
 
 	"mirrord/app/access"
 	"mirrord/internal/webhook"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // sender signs calls for a job.
@@ -204,7 +204,7 @@ func TestCallsOutlive(t *testing.T) {
 func TestSeen(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	seen := map[string]time.Time{"old": now.Add(-seenFor - time.Second), "a": now}
-	f := noted(&store.HookFact{Seen: seen}, "b", now)
+	f := noted(&shared.HookFact{Seen: seen}, "b", now)
 	if len(f.Seen) != 2 || f.First != now || f.Last != now || noted(f, "a", now) != nil {
 		t.Errorf("%+v", f)
 	}

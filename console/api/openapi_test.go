@@ -21,8 +21,8 @@ import (
 	"mirrord/app/replicas"
 	"mirrord/app/search"
 	"mirrord/scheduler/control"
-	"mirrord/store"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 var update = flag.Bool("update", false, "rewrite openapi.yaml")
@@ -427,7 +427,7 @@ func (g *generator) bodies() map[string]described {
 		"audit": {
 			more:    "In a cluster those of all nodes, but for those that the header Mirrord-Missing names.",
 			query:   reflect.TypeFor[auditQuery](),
-			out:     reflect.TypeFor[[]store.AuditEntry](),
+			out:     reflect.TypeFor[[]shared.AuditEntry](),
 			headers: []string{"Mirrord-Missing"},
 		},
 		"listJobs": {query: reflect.TypeFor[jobsQuery](), out: reflect.TypeFor[jobList]()},
@@ -459,7 +459,7 @@ func (g *generator) bodies() map[string]described {
 			more: "The answer comes when some 40 polite requests have been made. A place that differs is refused " +
 				"(400), and the message says why.",
 			required: true,
-			out:      reflect.TypeFor[store.PairRecord](),
+			out:      reflect.TypeFor[shared.PairRecord](),
 		},
 		"find": {
 			more: "The index is searched as it is; it is made on the page Find or by mirrord find, and until then " +

@@ -20,7 +20,7 @@ import (
 	"mirrord/app/orders"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // openAPI describes the API.
@@ -232,7 +232,7 @@ func listAudit(c *call) error {
 		return err
 	}
 	c.missing(all.Away)
-	c.send(http.StatusOK, append([]store.AuditEntry{}, all.Entries...))
+	c.send(http.StatusOK, append([]shared.AuditEntry{}, all.Entries...))
 	return nil
 }
 

@@ -22,15 +22,15 @@ import (
 	"mirrord/app/shares"
 	"mirrord/job"
 	"mirrord/scheduler/control"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
-// Facts keeps the audit log and the signed calls; both outlive the process. store.ConsoleFacts
+// Facts keeps the audit log and the signed calls; both outlive the process. shared.ConsoleFacts
 // has it. Its methods may be called from several goroutines.
 type Facts interface {
-	AddAudit(store.AuditEntry) error
-	ChangeHook(job string, change func(*store.HookFact) (*store.HookFact, error)) error
-	Hooks() (map[string]store.HookFact, error)
+	AddAudit(shared.AuditEntry) error
+	ChangeHook(job string, change func(*shared.HookFact) (*shared.HookFact, error)) error
+	Hooks() (map[string]shared.HookFact, error)
 }
 
 // Options are the choices of an API. All but Orders, Others and Log are required.
@@ -212,7 +212,7 @@ func (c *call) wrongly(what string, err error) error {
 
 // audit appends to the audit log.
 func (c *call) audit(what, about string, err error) {
-	e := store.AuditEntry{
+	e := shared.AuditEntry{
 		At:    c.Now().UTC(),
 		Who:   c.who,
 		From:  c.r.RemoteAddr,
@@ -230,7 +230,7 @@ func (c *call) audit(what, about string, err error) {
 }
 
 // record writes an entry of the audit log.
-func (s *Server) record(e store.AuditEntry) { access.Record(s.Log, "api", s.Facts, e) }
+func (s *Server) record(e shared.AuditEntry) { access.Record(s.Log, "api", s.Facts, e) }
 
 // problems is the answer to what cannot be done.
 type problems struct {

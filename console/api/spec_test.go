@@ -25,8 +25,8 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
-	"mirrord/store"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 // spec checks requests and answers against openapi.yaml. A field that it does not describe is refused.
@@ -182,7 +182,7 @@ func TestSchemas(t *testing.T) {
 		"Reloaded":   filled[control.Reloaded](),
 		"Told":       filled[control.Told](),
 		"Version":    version,
-		"AuditEntry": filled[store.AuditEntry](),
+		"AuditEntry": filled[shared.AuditEntry](),
 		"Removal":    filled[life.Removal](),
 		"RunRequest": filled[control.RunRequest](),
 		"NewJob":     filled[newJob](),

@@ -51,7 +51,6 @@ func largeTypes() map[string]large {
 		"mirror/frontier.HostErrors": {40, "one lock keeps counts, witnesses and postponed hosts consistent"},
 		"mirror/process.Processor":   {40, "each way in which an answer is taken may end in each other one"},
 		"mirror/process.reading":     {40, "each way in which a body is read may end in each other one"},
-		"store.State":                {40, "the entry of the package: one method a use of the state"},
 		"store/db.DB":                {39, "one writer keeps pages, free list and transactions consistent"},
 		"store/trees.SiteTrees":      {40, "the published trees of a site, written and verified in one order"},
 	}

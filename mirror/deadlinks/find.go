@@ -17,6 +17,7 @@ import (
 	"mirrord/replica/hosts"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Limits of the records of others.
@@ -35,9 +36,9 @@ const (
 // Shared is what the sites of a state share. *store.State is one.
 type Shared interface {
 	// Runs returns the last n runs of a site, newest first.
-	Runs(site string, n int) ([]store.RunRecord, error)
+	Runs(site string, n int) ([]shared.RunRecord, error)
 	// Pairs lists the pairs of base URLs that were tested.
-	Pairs() ([]store.PairRecord, error)
+	Pairs() ([]shared.PairRecord, error)
 }
 
 // Search is a search for broken pages of other sites and their equivalents. All fields are needed.
@@ -62,7 +63,7 @@ type direction struct {
 }
 
 // directions reads the pairs that may stand for one another, the best first.
-func directions(pairs []store.PairRecord, now time.Time) []direction {
+func directions(pairs []shared.PairRecord, now time.Time) []direction {
 	var ways []direction
 	for _, p := range pairs {
 		if !p.Equal || (now.Sub(p.Tested) > hosts.TestedFor) {

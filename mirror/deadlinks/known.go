@@ -11,6 +11,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/bodies"
+	"mirrord/store/home"
 )
 
 // neighbours are the other mirrors of the state.
@@ -117,7 +118,7 @@ func (k *neighbours) read(name string) (*neighbour, error) {
 		silent, _ = silentHosts(runs)
 	}
 	s, err := k.Sites.ViewSite(name)
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, home.ErrNoSite) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

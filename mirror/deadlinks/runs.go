@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 
 	"mirrord/mirror/result"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // silentHosts returns the origins and hosts that failed in all of the last runs, newest first, at least
 // silentRuns of them over silentFor, which had no answer of the site; n is how many runs in a row had none.
-func silentHosts(runs []store.RunRecord) (out map[string]bool, n int) {
+func silentHosts(runs []shared.RunRecord) (out map[string]bool, n int) {
 	for ; n < len(runs); n++ {
 		var sum result.Summary
 		err := json.Unmarshal(runs[n].Summary, &sum)

@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 		{"/out/y.html", "excluded", "scope", false},
 		{"/never-linked.html", "no document of the mirror links to it", "scope", false},
 	} {
-		x, err := explain(t, m.Job, s, st, home+c.path)
+		x, err := explain(t, m.Job, s, st.Shared, home+c.path)
 		if err != nil {
 			t.Fatalf("%s: %v", c.path, err)
 		}

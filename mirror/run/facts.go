@@ -4,18 +4,18 @@ package run
 
 import (
 	"mirrord/mirror/source"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
-// What the sites of a state share is not in the folder of any of them. A *store.State keeps all of it; losing
-// it costs requests, never a mirror.
+// What the sites of a state share is not in the folder of any of them. A *shared.Database keeps all of it;
+// losing it costs requests, never a mirror.
 
 // RunLog is what the runs of all sites came to. Its methods may be called from several goroutines.
 type RunLog interface {
 	// AddRun appends a run. The log may forget the oldest ones of a site.
-	AddRun(store.RunRecord) error
+	AddRun(shared.RunRecord) error
 	// Runs returns the last n runs of a site, newest first; none of a site that never ran.
-	Runs(site string, n int) ([]store.RunRecord, error)
+	Runs(site string, n int) ([]shared.RunRecord, error)
 }
 
 // Facts is what a run reads and writes of what the sites share.
@@ -23,5 +23,3 @@ type Facts interface {
 	RunLog
 	source.PairFacts
 }
-
-var _ Facts = (*store.State)(nil)

@@ -68,7 +68,7 @@ func (o Options) withDefaults() Options {
 		o.Policies = known.All()
 	}
 	if o.Facts == nil {
-		o.Facts = o.State
+		o.Facts = o.State.Shared
 	}
 	return o
 }

@@ -20,6 +20,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/blobs"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 	"mirrord/testing/mirrortest"
 )
 
@@ -69,7 +70,7 @@ func (p *place) tested(t *testing.T, equal bool) { p.testedAt(t, equal, time.Now
 
 func (p *place) testedAt(t *testing.T, equal bool, at time.Time) {
 	t.Helper()
-	pair := store.PairRecord{
+	pair := shared.PairRecord{
 		Base1:   home,
 		Base2:   there,
 		Tested:  at,
@@ -77,7 +78,7 @@ func (p *place) testedAt(t *testing.T, equal bool, at time.Time) {
 		Mirrors: true,
 		Equal:   equal,
 	}
-	if err := p.pairs.SavePair(pair); err != nil {
+	if err := p.pairs.Shared.SavePair(pair); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -135,7 +136,7 @@ func newUntested(t *testing.T, replace bool) *place {
 			Base:       home,
 			Replicas:   []site.URL{site.Canonical(there)},
 			Replace:    replace,
-			Pairs:      st,
+			Pairs:      st.Shared,
 			HostErrors: p.troubles,
 			Table:      p.table,
 			Provenance: provenance,

@@ -6,29 +6,27 @@ import (
 	"time"
 
 	"mirrord/replica/hosts"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // PairFacts keeps the results of testing two base URLs for being replicas. Its methods may be called from
 // several goroutines.
 type PairFacts interface {
 	// SavePair keeps the result of a test, instead of an earlier one of the same URLs in the same order.
-	SavePair(store.PairRecord) error
+	SavePair(shared.PairRecord) error
 	// LoadPair returns the last test of two base URLs in this order; ok is false when there was none.
-	LoadPair(base1, base2 string) (p store.PairRecord, ok bool, err error)
+	LoadPair(base1, base2 string) (p shared.PairRecord, ok bool, err error)
 	// Pairs lists all that were tested, by base URLs.
-	Pairs() ([]store.PairRecord, error)
+	Pairs() ([]shared.PairRecord, error)
 }
-
-var _ PairFacts = (*store.State)(nil)
 
 // renewAfter is the age of a test of a replica at which a complete run makes another one; it is valid for
 // hosts.TestedFor.
 const renewAfter = 10 * 24 * time.Hour
 
 // PairOf makes a record of a verdict on two base URLs.
-func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.PairRecord {
-	return store.PairRecord{
+func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) shared.PairRecord {
+	return shared.PairRecord{
 		Base1:     base1,
 		Base2:     base2,
 		Tested:    tested.UTC().Truncate(time.Second),
@@ -48,7 +46,7 @@ func PairOf(v *hosts.PairVerdict, base1, base2 string, tested time.Time) store.P
 
 // KeepPair keeps the result of a test. One without a decision, because too few requests were answered, does
 // not replace a decision that is still valid.
-func KeepPair(st PairFacts, p store.PairRecord) error {
+func KeepPair(st PairFacts, p shared.PairRecord) error {
 	if !isDecided(&p) {
 		old, ok, err := st.LoadPair(p.Base1, p.Base2)
 		valid := ok && isDecided(&old) && p.Tested.Sub(old.Tested).Abs() <= hosts.TestedFor
@@ -60,12 +58,12 @@ func KeepPair(st PairFacts, p store.PairRecord) error {
 }
 
 // isDecided reports whether a test came to a decision.
-func isDecided(p *store.PairRecord) bool {
+func isDecided(p *shared.PairRecord) bool {
 	return p.Mirrors || p.Level == hosts.Mismatch.String()
 }
 
 // isValid reports whether a test came to a decision and is not older than age, nor of a clock that was ahead
 // by more than that.
-func isValid(p *store.PairRecord, now time.Time, age time.Duration) bool {
+func isValid(p *shared.PairRecord, now time.Time, age time.Duration) bool {
 	return now.Sub(p.Tested).Abs() <= age && isDecided(p)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // A test without a decision does not replace a decision, as long as that is valid.
@@ -21,7 +22,7 @@ func TestKeepPair(t *testing.T) {
 		}
 	})
 	at := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	p := store.PairRecord{
+	p := shared.PairRecord{
 		Base1:     "http://a.example/",
 		Base2:     "http://b.example/",
 		Confident: true,
@@ -40,10 +41,10 @@ func TestKeepPair(t *testing.T) {
 		{41, "DNS failure", "DNS failure"},
 	} {
 		p.Tested, p.Level, p.Mirrors = at.Add(time.Duration(c.days)*24*time.Hour), c.level, c.level == "1"
-		if err := KeepPair(st, p); err != nil {
+		if err := KeepPair(st.Shared, p); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, err := st.LoadPair(p.Base1, p.Base2); err != nil || got.Level != c.want {
+		if got, _, err := st.Shared.LoadPair(p.Base1, p.Base2); err != nil || got.Level != c.want {
 			t.Errorf("day %d: %s is kept, want %s; %v", c.days, got.Level, c.want, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/replica/hosts"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // replica is one replica.
@@ -132,7 +132,7 @@ func (a *replica) isErrorPage(res *fetch.Result, u site.URL, body []byte) bool {
 
 // testOf returns the last test of a replica: of the origin's pages where they are, or where the job says that
 // they are.
-func (x *ReplicaSource) testOf(a *replica) (p store.PairRecord, ok bool, err error) {
+func (x *ReplicaSource) testOf(a *replica) (p shared.PairRecord, ok bool, err error) {
 	p, ok, err = x.Pairs.LoadPair(x.base, a.base.String())
 	valid := ok && isValid(&p, x.Now(), hosts.TestedFor)
 	if err == nil && x.Base != x.base && !valid {
@@ -186,7 +186,7 @@ func (x *ReplicaSource) Renew(ctx context.Context) {
 }
 
 // notTrusted says that a test found a replica to be none. What it gave in this run, before the test, stays.
-func notTrusted(a *replica, p *store.PairRecord) string {
+func notTrusted(a *replica, p *shared.PairRecord) string {
 	why, from := "", ""
 	if p.Mirrors && !p.Confident {
 		why = "; too few to be sure"
@@ -199,7 +199,7 @@ func notTrusted(a *replica, p *store.PairRecord) string {
 }
 
 // aboutPair says in a few words what a test decided.
-func aboutPair(p *store.PairRecord) string {
+func aboutPair(p *shared.PairRecord) string {
 	s := p.Level
 	if p.Mirrors {
 		s = "level " + p.Level
@@ -209,7 +209,7 @@ func aboutPair(p *store.PairRecord) string {
 
 // test tests whether a replica has what the mirror holds, and keeps the result. ok is false when there is
 // none.
-func (x *ReplicaSource) test(ctx context.Context, a *replica) (p store.PairRecord, ok bool) {
+func (x *ReplicaSource) test(ctx context.Context, a *replica) (p shared.PairRecord, ok bool) {
 	tests := oneWay(x.base, a.base.String(), x.testPaths(oneWayPaths))
 	answers, err := gather(tests, func(side string, u site.URL) (hosts.TestAnswer, error) {
 		if side == x.base {

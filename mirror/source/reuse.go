@@ -19,6 +19,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 // A job may reuse a collection that another job mirrors: a crawler that knows of a replicated collection need
@@ -31,9 +32,9 @@ import (
 // ReuseSourceOptions are what a ReuseSource works with.
 type ReuseSourceOptions struct {
 	Supplies
-	Provenance *urls.Provenance                                   // says which job's mirror is reused for what
-	Mirrors    *store.State                                       // of other jobs; nil: nothing is taken
-	Runs       func(job string, n int) ([]store.RunRecord, error) // the last n runs of a job, newest first
+	Provenance *urls.Provenance                                    // says which job's mirror is reused for what
+	Mirrors    *store.State                                        // of other jobs; nil: nothing is taken
+	Runs       func(job string, n int) ([]shared.RunRecord, error) // the last n runs of a job, newest first
 	OpenBody   func(digest [32]byte, n int64) (io.ReadCloser, error)
 	Run        func() int // number of the run, by which the sample of a verification is drawn
 	Nofollow   bool       // whether nofollow is obeyed

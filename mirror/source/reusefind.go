@@ -15,7 +15,9 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 )
 
 // A collection is proposed for reuse when another mirror has so many of the files that this site has below a
@@ -38,7 +40,7 @@ type ReuseFinder struct {
 	Site         *store.Site
 	Others       *store.State
 	Fingerprints func(job string) ([]byte, error) // that a run of a job has written
-	Runs         func(job string, n int) ([]store.RunRecord, error)
+	Runs         func(job string, n int) ([]shared.RunRecord, error)
 	Now          func() time.Time
 }
 
@@ -107,7 +109,7 @@ func (f *ReuseFinder) find(ctx context.Context, names []string) (urls.FoundReuse
 			continue
 		}
 		found, err := f.of(name, own)
-		if err != nil && !errors.Is(err, store.ErrNoSite) && !errors.Is(err, record.ErrNoVersion) {
+		if err != nil && !errors.Is(err, home.ErrNoSite) && !errors.Is(err, record.ErrNoVersion) {
 			return urls.FoundReuse{}, fmt.Errorf("mirror of %s: %w", name, err)
 		}
 		if found.Same > best.Same {

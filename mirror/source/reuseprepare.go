@@ -14,7 +14,7 @@ import (
 	"mirrord/mirror/result"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -85,7 +85,7 @@ func (x *ReuseSource) unusable(
 ) string {
 	from := x.Provenance
 	switch {
-	case errors.Is(err, store.ErrNoSite):
+	case errors.Is(err, home.ErrNoSite):
 		return fmt.Sprintf("reuse: there is no mirror of %s: everything is requested from the site", from.Job)
 	case err != nil && tooLong:
 		const form = "reuse: the mirror of %s could not be used since %s: everything is requested from the site: %v"

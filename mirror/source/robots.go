@@ -7,7 +7,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // freshRobots is how old a copy of a robots.txt may be in a run that requests everything, in all cases.
@@ -29,5 +29,5 @@ func NewRobots(j *job.Job, c *fetch.Client, s fetch.RobotsStore) *fetch.RobotsCa
 
 var (
 	_ Robots            = (*fetch.RobotsCache)(nil)
-	_ fetch.RobotsStore = (*store.State)(nil)
+	_ fetch.RobotsStore = (*shared.Database)(nil)
 )

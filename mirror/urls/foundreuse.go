@@ -10,6 +10,7 @@ import (
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/store"
+	"mirrord/store/home"
 )
 
 // FoundReuseFact is the name of the fact of a site that is a FoundReuse.
@@ -69,7 +70,7 @@ func foundFor(s *store.Site, others *store.State) (FoundReuse, error) {
 	for at, n := found.Job, 0; n < maxReuseChain; n++ {
 		next, fixed, err := reusedBy(at, others)
 		switch {
-		case err != nil && (n == 0 || !errors.Is(err, store.ErrNoSite)):
+		case err != nil && (n == 0 || !errors.Is(err, home.ErrNoSite)):
 			return FoundReuse{}, notNone(err)
 		case err != nil || next == "":
 			return found, nil
@@ -86,7 +87,7 @@ func foundFor(s *store.Site, others *store.State) (FoundReuse, error) {
 
 // notNone is nil when there is no mirror.
 func notNone(err error) error {
-	if errors.Is(err, store.ErrNoSite) {
+	if errors.Is(err, home.ErrNoSite) {
 		return nil
 	}
 	return err

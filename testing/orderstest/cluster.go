@@ -14,6 +14,7 @@ import (
 
 	"mirrord/app/orders"
 	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/poll"
 )
 
@@ -37,7 +38,7 @@ func NewCluster(t testing.TB) *FakeCluster {
 	}
 	t.Cleanup(func() { st.Close() })
 	return &FakeCluster{
-		facts:    &sharedFacts{Shared: store.SharedOf(st), changed: make(chan struct{})},
+		facts:    &sharedFacts{KeyValues: st.Shared, changed: make(chan struct{})},
 		sessions: map[string]string{},
 		members:  map[string]string{},
 		drained:  map[string]bool{},
@@ -168,7 +169,7 @@ func (n ofNode) Over(_ context.Context, node, session string) (bool, error) {
 
 // sharedFacts are facts that tell of changes.
 type sharedFacts struct {
-	store.Shared
+	shared.KeyValues
 	mu      sync.Mutex
 	changed chan struct{}
 	broken  func(key string) bool
@@ -193,12 +194,12 @@ func (f *sharedFacts) next() <-chan struct{} {
 	return f.changed
 }
 
-// Change implements store.Shared.
+// Change implements shared.KeyValues.
 func (f *sharedFacts) Change(kind, key string, change func([]byte) ([]byte, error)) error {
 	if breaks := f.breaks(); breaks != nil && breaks(key) {
 		return errors.New("no keeper answers")
 	}
-	err := f.Shared.Change(kind, key, change)
+	err := f.KeyValues.Change(kind, key, change)
 	if err == nil {
 		f.tell()
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mirrord/fetch/robots"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // SharedFacts is all that users of a state ask for besides its sites. None of them declares it whole: package
@@ -26,15 +26,15 @@ type SharedFacts interface {
 }
 
 type runFacts interface {
-	AddRun(store.RunRecord) error
-	Runs(site string, n int) ([]store.RunRecord, error)
-	LastRuns() (map[string]store.RunRecord, error)
+	AddRun(shared.RunRecord) error
+	Runs(site string, n int) ([]shared.RunRecord, error)
+	LastRuns() (map[string]shared.RunRecord, error)
 }
 
 type pairFacts interface {
-	SavePair(store.PairRecord) error
-	LoadPair(base1, base2 string) (store.PairRecord, bool, error)
-	Pairs() ([]store.PairRecord, error)
+	SavePair(shared.PairRecord) error
+	LoadPair(base1, base2 string) (shared.PairRecord, bool, error)
+	Pairs() ([]shared.PairRecord, error)
 }
 
 type hostFacts interface {
@@ -67,8 +67,8 @@ func TestFacts(t *testing.T, open func(t *testing.T) (f SharedFacts, again func(
 	}
 }
 
-func run(site string, n int64) store.RunRecord {
-	return store.RunRecord{
+func run(site string, n int64) shared.RunRecord {
+	return shared.RunRecord{
 		Site:    site,
 		Started: time.Unix(n, 0).UTC(),
 		Ended:   time.Unix(n+1, 0).UTC(),
@@ -91,11 +91,11 @@ func factsRuns(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFacts
 			t.Fatal(err)
 		}
 	}
-	if err := f.AddRun(store.RunRecord{Site: "a", Summary: json.RawMessage("{")}); err == nil {
+	if err := f.AddRun(shared.RunRecord{Site: "a", Summary: json.RawMessage("{")}); err == nil {
 		t.Error("a summary that is no JSON is kept")
 	}
 	for _, f := range []SharedFacts{f, again(t)} {
-		for n, want := range [][]store.RunRecord{nil, {run("a", 3)}, {run("a", 3), run("a", 2)}} {
+		for n, want := range [][]shared.RunRecord{nil, {run("a", 3)}, {run("a", 3), run("a", 2)}} {
 			if got, err := f.Runs("a", n); !equal(got, want) || err != nil {
 				t.Errorf("%d runs: %+v, %v", n, got, err)
 			}
@@ -103,7 +103,7 @@ func factsRuns(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFacts
 		if got, err := f.Runs("a", 9); len(got) != 3 || err != nil {
 			t.Errorf("all runs: %+v, %v", got, err)
 		}
-		want := map[string]store.RunRecord{"a": run("a", 3), "b": run("b", 1)}
+		want := map[string]shared.RunRecord{"a": run("a", 3), "b": run("b", 1)}
 		if got, err := f.LastRuns(); !reflect.DeepEqual(got, want) || err != nil {
 			t.Errorf("last runs: %+v, %v", got, err)
 		}
@@ -117,8 +117,8 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 	if got, err := f.Pairs(); len(got) != 0 || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	pair := func(a, b, level string) store.PairRecord {
-		return store.PairRecord{
+	pair := func(a, b, level string) shared.PairRecord {
+		return shared.PairRecord{
 			Base1:  a,
 			Base2:  b,
 			Level:  level,
@@ -127,7 +127,7 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 			Tests:  3,
 		}
 	}
-	for _, p := range []store.PairRecord{
+	for _, p := range []shared.PairRecord{
 		pair("http://b/", "http://c/", "1"), pair("http://a/", "http://c/", "2"),
 		pair("http://a/", "http://b/", "3"),
 		pair("http://a/", "http://c/", "4"), // instead of the earlier one
@@ -137,7 +137,7 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 		}
 	}
 	for _, f := range []SharedFacts{f, again(t)} {
-		want := []store.PairRecord{
+		want := []shared.PairRecord{
 			pair("http://a/", "http://b/", "3"), pair("http://a/", "http://c/", "4"),
 			pair("http://b/", "http://c/", "1"),
 		}
@@ -149,7 +149,7 @@ func factsPairs(t *testing.T, f SharedFacts, again func(t *testing.T) SharedFact
 			t.Errorf("%+v, %t, %v", got, ok, err)
 		}
 		if got, ok, err := f.LoadPair("http://c/", "http://a/"); ok || err != nil ||
-			!reflect.DeepEqual(got, store.PairRecord{}) {
+			!reflect.DeepEqual(got, shared.PairRecord{}) {
 			t.Errorf("in the other order: %+v, %t, %v", got, ok, err)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"sync"
 
 	"mirrord/fetch/robots"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // Facts has what a state knows beside its sites, in memory: the run log, tested pairs, robots.txt of hosts
 // and records of jobs. Safe for concurrent use. The zero value is empty. What it returns is the caller's.
 type Facts struct {
 	mu    sync.Mutex
-	runs  map[string][]store.RunRecord
-	pairs map[[2]string]store.PairRecord
+	runs  map[string][]shared.RunRecord
+	pairs map[[2]string]shared.PairRecord
 	hosts map[string]robots.FileCopy
 	jobs  map[string][]byte
 }
 
 // AddRun appends to the run log.
-func (f *Facts) AddRun(r store.RunRecord) error {
+func (f *Facts) AddRun(r shared.RunRecord) error {
 	data, err := json.Marshal(r) // as a state does: times lose their clock, and an invalid summary is an error
 	if err == nil {
 		err = json.Unmarshal(data, &r)
@@ -35,17 +35,17 @@ func (f *Facts) AddRun(r store.RunRecord) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.runs == nil {
-		f.runs = map[string][]store.RunRecord{}
+		f.runs = map[string][]shared.RunRecord{}
 	}
 	f.runs[r.Site] = append(f.runs[r.Site], r)
 	return nil
 }
 
 // Runs returns the last n runs of a site, newest first.
-func (f *Facts) Runs(site string, n int) ([]store.RunRecord, error) {
+func (f *Facts) Runs(site string, n int) ([]shared.RunRecord, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []store.RunRecord
+	var out []shared.RunRecord
 	for _, r := range slices.Backward(f.runs[site]) {
 		if len(out) == n {
 			break
@@ -55,16 +55,16 @@ func (f *Facts) Runs(site string, n int) ([]store.RunRecord, error) {
 	return out, nil
 }
 
-func copyRun(r store.RunRecord) store.RunRecord {
+func copyRun(r shared.RunRecord) shared.RunRecord {
 	r.Reasons, r.Summary = slices.Clone(r.Reasons), slices.Clone(r.Summary)
 	return r
 }
 
 // LastRuns returns the last run of every site.
-func (f *Facts) LastRuns() (map[string]store.RunRecord, error) {
+func (f *Facts) LastRuns() (map[string]shared.RunRecord, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := map[string]store.RunRecord{}
+	out := map[string]shared.RunRecord{}
 	for site, runs := range f.runs {
 		out[site] = copyRun(runs[len(runs)-1])
 	}
@@ -72,18 +72,18 @@ func (f *Facts) LastRuns() (map[string]store.RunRecord, error) {
 }
 
 // SavePair keeps what a test of a pair came to.
-func (f *Facts) SavePair(p store.PairRecord) error {
+func (f *Facts) SavePair(p shared.PairRecord) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pairs == nil {
-		f.pairs = map[[2]string]store.PairRecord{}
+		f.pairs = map[[2]string]shared.PairRecord{}
 	}
 	f.pairs[[2]string{p.Base1, p.Base2}] = p
 	return nil
 }
 
 // LoadPair returns the last test of two base URLs, in this order.
-func (f *Facts) LoadPair(base1, base2 string) (p store.PairRecord, ok bool, err error) {
+func (f *Facts) LoadPair(base1, base2 string) (p shared.PairRecord, ok bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p, ok = f.pairs[[2]string{base1, base2}]
@@ -91,10 +91,10 @@ func (f *Facts) LoadPair(base1, base2 string) (p store.PairRecord, ok bool, err 
 }
 
 // Pairs lists the pairs that were tested, by base URLs.
-func (f *Facts) Pairs() ([]store.PairRecord, error) {
+func (f *Facts) Pairs() ([]shared.PairRecord, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.SortedFunc(maps.Values(f.pairs), func(a, b store.PairRecord) int {
+	return slices.SortedFunc(maps.Values(f.pairs), func(a, b shared.PairRecord) int {
 		return cmp.Or(cmp.Compare(a.Base1, b.Base1), cmp.Compare(a.Base2, b.Base2))
 	}), nil
 }

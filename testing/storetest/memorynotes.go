@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // MemoryNotes has what runs and checks of a site leave for the next one, in memory. Safe for concurrent use.
@@ -73,7 +74,7 @@ func (m *MemoryNotes) SetRun(r *store.Run) error {
 }
 
 // KeepRun keeps the record of the last run.
-func (m *MemoryNotes) KeepRun(r store.RunRecord) error {
+func (m *MemoryNotes) KeepRun(r shared.RunRecord) error {
 	v, err := json.Marshal(r)
 	if err != nil {
 		return err

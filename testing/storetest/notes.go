@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // RunNotes is all that runs and checks of a site leave for the next one. No room declares it whole: a run
@@ -27,7 +28,7 @@ type unfinished interface {
 	CountRun(*store.Run) error
 	Runs() (int, error)
 	SetRun(*store.Run) error
-	KeepRun(store.RunRecord) error
+	KeepRun(shared.RunRecord) error
 }
 
 type factNotes interface {
@@ -139,7 +140,7 @@ func notesLastRun(t *testing.T, open openNotes) {
 	if err := n.KeepRun(run("x", 1)); err != nil {
 		t.Error(err)
 	}
-	if err := n.KeepRun(store.RunRecord{Site: "x", Summary: json.RawMessage("{")}); err == nil {
+	if err := n.KeepRun(shared.RunRecord{Site: "x", Summary: json.RawMessage("{")}); err == nil {
 		t.Error("a summary that is no JSON is kept")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/shared"
 	"mirrord/store/trees"
 )
 
@@ -224,7 +225,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		{"restore", func() error { return s.Versions.Restore(1, 2) }},
 		{"compact", func() error { _, err := s.Compact(t.Context(), false); return err }},
 		{"collect parts", func() error { _, err := s.Parts.Collect(false, nil); return err }},
-		{"keep a run", func() error { return s.Notes.KeepRun(store.RunRecord{}) }},
+		{"keep a run", func() error { return s.Notes.KeepRun(shared.RunRecord{}) }},
 	} {
 		if err := tc.do(); !errors.Is(err, db.ErrLeaseLost) {
 			t.Errorf("%s: %v", tc.name, err)

@@ -4,20 +4,21 @@ package storetest
 
 import (
 	"errors"
+	"mirrord/store/shared"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
-
-	"mirrord/store"
 )
 
-// TestShared holds an implementation of store.Shared to the contract. open makes one with nothing in it, and
-// returns how others of the same values are made, as other processes have them.
-func TestShared(t *testing.T, open func(t *testing.T) (store.Shared, func(t *testing.T) store.Shared)) {
+// TestShared holds an implementation of shared.KeyValues to the contract. open makes one with nothing in it,
+// and returns how others of the same values are made, as other processes have them.
+func TestShared(
+	t *testing.T, open func(t *testing.T) (shared.KeyValues, func(t *testing.T) shared.KeyValues),
+) {
 	for _, tc := range []struct {
 		name string
-		test func(t *testing.T, s, other store.Shared)
+		test func(t *testing.T, s, other shared.KeyValues)
 	}{
 		{"values", sharedValues},
 		{"kinds and keys", sharedKeys},
@@ -32,7 +33,7 @@ func TestShared(t *testing.T, open func(t *testing.T) (store.Shared, func(t *tes
 }
 
 // setShared writes a value.
-func setShared(t *testing.T, s store.Shared, kind, key string, value []byte) {
+func setShared(t *testing.T, s shared.KeyValues, kind, key string, value []byte) {
 	t.Helper()
 	err := s.Change(kind, key, func([]byte) ([]byte, error) { return value, nil })
 	if err != nil {
@@ -41,7 +42,7 @@ func setShared(t *testing.T, s store.Shared, kind, key string, value []byte) {
 }
 
 // wantShared checks the values of a kind; those of another process may come a little later.
-func wantShared(t *testing.T, s store.Shared, kind string, later bool, want map[string]string) {
+func wantShared(t *testing.T, s shared.KeyValues, kind string, later bool, want map[string]string) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		got, err := s.All(kind)
@@ -61,7 +62,7 @@ func wantShared(t *testing.T, s store.Shared, kind string, later bool, want map[
 	}
 }
 
-func sharedValues(t *testing.T, s, other store.Shared) {
+func sharedValues(t *testing.T, s, other shared.KeyValues) {
 	wantShared(t, s, "a", false, nil)
 	setShared(t, s, "a", "x", nil)
 	wantShared(t, s, "a", false, nil)
@@ -82,7 +83,7 @@ func sharedValues(t *testing.T, s, other store.Shared) {
 	wantShared(t, s, "a", true, map[string]string{"x": "again", "y": "\x00\xff"})
 }
 
-func sharedKeys(t *testing.T, s, other store.Shared) {
+func sharedKeys(t *testing.T, s, other shared.KeyValues) {
 	keys := map[string]string{"a b": "1", "ü.>*": "2", "a.b": "3", "=41": "4", "A": "5"}
 	for key, v := range keys {
 		setShared(t, s, "kind", key, []byte(v))
@@ -93,7 +94,7 @@ func sharedKeys(t *testing.T, s, other store.Shared) {
 	wantShared(t, other, "kinds", true, map[string]string{"a b": "other"})
 }
 
-func sharedErrors(t *testing.T, s, _ store.Shared) {
+func sharedErrors(t *testing.T, s, _ shared.KeyValues) {
 	setShared(t, s, "a", "x", []byte("1"))
 	sentinel := errors.New("not now")
 	err := s.Change("a", "x", func([]byte) ([]byte, error) { return []byte("2"), sentinel })
@@ -103,10 +104,10 @@ func sharedErrors(t *testing.T, s, _ store.Shared) {
 	wantShared(t, s, "a", false, map[string]string{"x": "1"})
 }
 
-func sharedRace(t *testing.T, s, other store.Shared) {
+func sharedRace(t *testing.T, s, other shared.KeyValues) {
 	const each = 20
 	var wg sync.WaitGroup
-	for _, s := range []store.Shared{s, other} {
+	for _, s := range []shared.KeyValues{s, other} {
 		wg.Go(func() {
 			for range each {
 				err := s.Change("a", "count", func(was []byte) ([]byte, error) {

@@ -14,7 +14,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cluster/engine"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/store"
+	"mirrord/store/shared"
 )
 
 // depotAddress is what the flag says, else the environment.
@@ -126,7 +126,7 @@ func collectDepot(ctx context.Context, a *cli.CLI, address string, dry bool) err
 
 // keepersOf reaches those that the environment names.
 func keepersOf(a *cli.CLI) depots.Keepers {
-	return func(ctx context.Context) (store.Shared, func(), error) {
+	return func(ctx context.Context) (shared.KeyValues, func(), error) {
 		none := func() {}
 		o, err := new(clusterFlags).engineOptions(a)
 		if err != nil || len(o.Servers) == 0 {

@@ -33,6 +33,7 @@ import (
 	"mirrord/scheduler/control"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/shared"
 )
 
 // consoleFlags are the flags of daemon about the console.
@@ -156,7 +157,7 @@ func (d *consoleDoor) open() error {
 	if err != nil {
 		return err
 	}
-	has, err := access.NewBook(store.NewConsoleFacts(d.st), d.st.Now).HasUsers()
+	has, err := access.NewBook(shared.NewConsoleFacts(d.st.Shared), d.st.Now).HasUsers()
 	if err != nil {
 		return fmt.Errorf("console: %w", err)
 	}
@@ -206,7 +207,7 @@ func (d *consoleDoor) make(proxy console.Proxy) error {
 	if err != nil {
 		return err
 	}
-	facts := store.NewConsoleFacts(d.st)
+	facts := shared.NewConsoleFacts(d.st.Shared)
 	book := access.NewBook(facts, d.st.Now)
 	var others nodes.OtherNodes
 	if d.others != nil {

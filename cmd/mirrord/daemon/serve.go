@@ -153,7 +153,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 		o.Hosts = append(o.Hosts, h)
 	}
 	if f.forward || f.gateway != "" {
-		fw, done, err := serving.Forwarding(a.App(), st.PublicNames(), f.allowPrivate)
+		fw, done, err := serving.Forwarding(a.App(), st.PublicNames, f.allowPrivate)
 		if err != nil {
 			return err
 		}

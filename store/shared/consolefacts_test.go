@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package shared
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // The audit log has its newest entries first, and sessions outlive the process that made them.
 func TestConsoleFacts(t *testing.T) {
 	dir := t.TempDir()
-	state, _ := openTest(t, dir, Options{Volatile: true})
+	state := open(t, dir, true)
 	st := NewConsoleFacts(state)
 	if got, err := st.Audit(5); err != nil || len(got) != 0 {
 		t.Fatalf("an empty log: %v, %v", got, err)
@@ -35,12 +35,7 @@ func TestConsoleFacts(t *testing.T) {
 	if err := st.SaveSession("a", nil); err != nil {
 		t.Fatal(err)
 	}
-	again, err := OpenState(dir, Options{Volatile: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	all, err := NewConsoleFacts(again).Sessions()
+	all, err := NewConsoleFacts(open(t, dir, true)).Sessions()
 	if err != nil || len(all) != 1 || all["b"] != (SessionFact{User: "ann", Role: "operate", Expires: until}) {
 		t.Errorf("sessions: %v, %v", all, err)
 	}

@@ -1,33 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package shared
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPublicNames(t *testing.T) {
 	dir := t.TempDir()
-	open := func() (*State, *PublicNames) {
-		t.Helper()
-		s, err := OpenState(dir, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		return s, s.PublicNames()
-	}
+	open := func() *PublicNames { return &PublicNames{In: folder(t, dir, false)} }
 	want := func(n *PublicNames, name string, public bool) {
 		t.Helper()
 		if got, err := n.WasPublic(name); err != nil || got != public {
 			t.Errorf("%s: public %v, want %v: %v", name, got, public, err)
 		}
 	}
-	_, one := open()
-	_, two := open() // another process
+	one := open()
+	two := open() // another process
 	want(one, "a.example", false)
 	for range 3 {
 		if err := one.KeepPublic("a.example"); err != nil {
@@ -67,7 +60,7 @@ func TestPublicNames(t *testing.T) {
 	if err := one.KeepPublic("d.example"); err != nil {
 		t.Fatal(err)
 	}
-	_, three := open()
+	three := open()
 	want(three, "c.exam", false)
 	want(three, "d.example", true)
 	data, err := os.ReadFile(file)
@@ -86,4 +79,19 @@ func TestPublicNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(three, "d.example", false)
+}
+
+// Times on the disk are those of the clock in the options.
+func TestClock(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	state := folder(t, dir, false)
+	state.Now = func() time.Time { return now }
+	if err := (&PublicNames{In: state}).KeepPublic("a.example"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, publicNames)); !strings.Contains(string(b),
+		" 2031-05-06T07:08:09Z") {
+		t.Errorf("%q, %v", b, err)
+	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package home
 
 import (
 	"cmp"
@@ -12,33 +12,32 @@ import (
 
 	"mirrord/store/db"
 	"mirrord/store/disk"
-	"mirrord/store/home"
 )
 
 // HeldSite is a site that cannot be opened for writing elsewhere until it is closed. Its database, which some
 // may read, may be damaged. It is not safe for concurrent use.
 type HeldSite struct {
-	state        *State
+	state        *StateFolder
 	name         string
 	writer, file *os.File // that are locked; nil once it is closed, the second without a database too
-	lease        *home.SiteLease
+	lease        *SiteLease
 }
 
 // HoldSite keeps a site from being opened. One that a process has open is ErrLocked, one that does not exist
 // ErrNoSite.
-func HoldSite(s *State, name string) (_ *HeldSite, err error) {
-	root, err := siteRoot(s, name)
+func (s *StateFolder) HoldSite(name string) (_ *HeldSite, err error) {
+	root, err := s.SiteRoot(name)
 	if err != nil {
 		return nil, err
 	}
 	root.Close() // nothing was done with it
 	h := &HeldSite{state: s, name: name}
-	if h.lease, err = home.Acquire(s.opt.Owner, name); err != nil {
+	if h.lease, err = Acquire(s.Owner, name); err != nil {
 		return nil, err
 	}
 	h.writer, err = db.LockWriter(filepath.Join(s.Dir, "sites", name), 0o640, 0)
 	if err == nil {
-		h.file, err = s.root.OpenFile("sites/"+name+"/"+home.SiteDB, os.O_RDWR, 0)
+		h.file, err = s.Root.OpenFile("sites/"+name+"/"+SiteDB, os.O_RDWR, 0)
 	}
 	if errors.Is(err, fs.ErrNotExist) && h.writer != nil {
 		return h, nil
@@ -67,7 +66,7 @@ func (h *HeldSite) Movable() error {
 // Remove deletes everything of the site but the blobs, which other sites may share. A crash leaves the whole
 // site, or a remainder that is no longer a site.
 func (h *HeldSite) Remove() error {
-	root, aside := h.state.root, removedSites+h.name
+	root, aside := h.state.Root, RemovedSites+h.name
 	err := root.RemoveAll(aside)
 	if err == nil {
 		err = root.Rename("sites/"+h.name, aside)
@@ -78,12 +77,12 @@ func (h *HeldSite) Remove() error {
 	return disk.Err("remove site "+h.name, err)
 }
 
-// removedSites begins the name that a site has while it is deleted.
-const removedSites = "sites/.removed-"
+// RemovedSites begins the name that a site has while it is deleted.
+const RemovedSites = "sites/.removed-"
 
 // HalfRemoved returns the path of what a crash has left of a site that was being removed; "" for nothing.
 func HalfRemoved(dir, name string) string {
-	path := filepath.Join(dir, removedSites+name)
+	path := filepath.Join(dir, RemovedSites+name)
 	if _, err := os.Lstat(path); err != nil {
 		return ""
 	}
@@ -91,10 +90,10 @@ func HalfRemoved(dir, name string) string {
 }
 
 // FinishRemovals deletes what crashes have left of sites that were being removed.
-func FinishRemovals(s *State) error {
-	left, err := fs.Glob(s.root.FS(), removedSites+"*")
+func (s *StateFolder) FinishRemovals() error {
+	left, err := fs.Glob(s.Root.FS(), RemovedSites+"*")
 	for _, name := range left {
-		err = errors.Join(err, s.root.RemoveAll(name))
+		err = errors.Join(err, s.Root.RemoveAll(name))
 	}
 	return disk.Err("finish removals", err)
 }
@@ -102,15 +101,15 @@ func FinishRemovals(s *State) error {
 // Rename gives the site another name, by one rename of its folder. It is an error when there is a site of
 // that name.
 func (h *HeldSite) Rename(to string) error {
-	if err := checkName(to); err != nil {
+	if err := CheckName(to); err != nil {
 		return err
 	}
 	s := h.state
-	if _, err := s.root.Lstat("sites/" + to); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := s.Root.Lstat("sites/" + to); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("rename site %s: there is a site %s already", h.name, to), err)
 	}
-	err := s.root.Rename("sites/"+h.name, "sites/"+to)
-	if err == nil && !s.opt.Volatile {
+	err := s.Root.Rename("sites/"+h.name, "sites/"+to)
+	if err == nil && !s.Volatile {
 		err = disk.SyncDir(s.Dir + "/sites")
 	}
 	return disk.Err("rename site "+h.name, err)
@@ -125,48 +124,4 @@ func (h *HeldSite) Close() error {
 	}
 	h.file, h.writer = nil, nil
 	return h.lease.Release()
-}
-
-// CopyRecords copies the records of a job, its run log and the scheduler's record, to another name, and
-// replaces those of that name.
-func CopyRecords(s *State, from, to string) error {
-	return s.updateDB("copy records", func(tx *db.Tx) error {
-		if jobs := tx.Bucket(bJobs); jobs != nil {
-			if v := jobs.Get([]byte(from)); v != nil {
-				if err := jobs.Put([]byte(to), append([]byte{}, v...)); err != nil {
-					return err
-				}
-			}
-		}
-		runs := tx.Bucket(bRuns)
-		if runs == nil || runs.Bucket([]byte(from)) == nil {
-			return nil
-		}
-		if err := dropRuns(tx, to); err != nil {
-			return err
-		}
-		return runs.Bucket([]byte(from)).ForEach(func(_, v []byte) error {
-			return addRun(tx, to, append([]byte{}, v...))
-		})
-	})
-}
-
-// DropRecords removes the records of a job: its run log and the scheduler's record.
-func DropRecords(s *State, name string) error {
-	return s.updateDB("remove records", func(tx *db.Tx) error {
-		if jobs := tx.Bucket(bJobs); jobs != nil {
-			if err := jobs.Delete([]byte(name)); err != nil {
-				return err
-			}
-		}
-		return dropRuns(tx, name)
-	})
-}
-
-func dropRuns(tx *db.Tx, name string) error {
-	runs := tx.Bucket(bRuns)
-	if runs == nil || runs.Bucket([]byte(name)) == nil {
-		return nil
-	}
-	return runs.DeleteBucket([]byte(name))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package shared
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 // processes come upon it.
 func TestStateDBDamaged(t *testing.T) {
 	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{Volatile: true})
+	st := open(t, dir, true)
 	rec := RunRecord{
 		Site:    "x",
 		Started: at(5).UTC(),
@@ -37,7 +37,7 @@ func TestStateDBDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Notes.KeepRun(rec); err != nil {
+	if err := keepRun(st, rec); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.SaveJobRecords(map[string][]byte{
@@ -47,24 +47,19 @@ func TestStateDBDamaged(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if fi, err := os.Stat(filepath.Join(dir, "sites/x", jobRecordName)); err != nil ||
+	if fi, err := os.Stat(filepath.Join(dir, "sites/x", jobRecord)); err != nil ||
 		fi.Mode().Perm() != 0o600 {
 		t.Errorf("the record of a job, which may hold secrets: %v, %v", fi, err)
 	}
 	for _, name := range []string{"bad", "bare"} { // one that is damaged, one without files
-		o, err := st.OpenSite(name)
-		if err != nil {
+		if err := os.Mkdir(filepath.Join(dir, "sites", name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		o.Close()
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sites/bad", lastRunName), random(20_000, 2), 0o640); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "sites/bad", LastRun), random(20_000, 2), 0o640); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, stateDB)
+	name := filepath.Join(dir, FileName)
 	before, err := os.Stat(name)
 	if err != nil {
 		t.Fatal(err)
@@ -79,15 +74,11 @@ func TestStateDBDamaged(t *testing.T) {
 		defer mu.Unlock()
 		return log.Write(p)
 	}), nil))
+	state := folder(t, dir, true)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			o, err := OpenState(dir, Options{Volatile: true, Log: logger})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer o.Close()
+			o := Open(state, logger)
 			if rs, err := o.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 ||
 				rs[0].Verdict != "complete" {
 				t.Errorf("%v, %v", rs, err)
@@ -109,7 +100,7 @@ func TestStateDBDamaged(t *testing.T) {
 	if fi, err := os.Stat(aside[0]); err != nil || !os.SameFile(fi, before) {
 		t.Errorf("what was set aside is not what was there: %v", err)
 	}
-	if _, err := os.Lstat(filepath.Join(dir, "."+stateDB+".new")); !os.IsNotExist(err) {
+	if _, err := os.Lstat(filepath.Join(dir, "."+FileName+".new")); !os.IsNotExist(err) {
 		t.Errorf("a file is left: %v", err)
 	}
 	if err := st.AddRun(rec); err != nil {
@@ -121,7 +112,7 @@ func TestStateDBDamaged(t *testing.T) {
 	if err := st.SaveJobRecords(map[string][]byte{"x": nil}); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "sites/x", jobRecordName)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(dir, "sites/x", jobRecord)); !os.IsNotExist(err) {
 		t.Errorf("a record that was removed: %v", err)
 	}
 }
@@ -138,14 +129,14 @@ func TestStateDBWrongValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			st, s := openTest(t, dir, Options{})
+			st := open(t, dir, false)
 			rec := RunRecord{Site: "x", Verdict: "complete", Version: 3}
-			if err := errors.Join(s.Notes.KeepRun(rec), st.AddRun(rec),
+			if err := errors.Join(keepRun(st, rec), st.AddRun(rec),
 				st.SaveJobRecords(map[string][]byte{"x": []byte(`"record of x"`)})); err != nil {
 				t.Fatal(err)
 			}
-			db := filepath.Join(dir, stateDB)
-			raw(t, db, damage)
+			name := filepath.Join(dir, FileName)
+			spoil(t, st, damage)
 			for range 2 {
 				if runs, err := st.Runs("x", 5); (err != nil) || (len(runs) == 0) || (runs[0].Version != 3) {
 					t.Errorf("%+v, %v", runs, err)
@@ -154,7 +145,7 @@ func TestStateDBWrongValue(t *testing.T) {
 					t.Errorf("%q, %v", jobs, err)
 				}
 			}
-			if aside, _ := filepath.Glob(db + ".damaged-*"); len(aside) != 1 {
+			if aside, _ := filepath.Glob(name + ".damaged-*"); len(aside) != 1 {
 				t.Errorf("set aside: %q", aside)
 			}
 		})
@@ -165,14 +156,14 @@ func TestStateDBWrongValue(t *testing.T) {
 // cannot be.
 func TestStateDBMissing(t *testing.T) {
 	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := s.Notes.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
+	st := open(t, dir, true)
+	if err := keepRun(st, RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.SaveJobRecords(map[string][]byte{"x": []byte("1")}); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, stateDB)
+	name := filepath.Join(dir, FileName)
 	for _, damage := range []func() error{
 		func() error { return os.Remove(name) }, func() error { return os.Truncate(name, 0) },
 	} {
@@ -189,7 +180,7 @@ func TestStateDBMissing(t *testing.T) {
 	if aside, err := filepath.Glob(name + ".damaged-*"); err != nil || len(aside) != 0 {
 		t.Errorf("nothing was there, and this was kept of it: %q, %v", aside, err)
 	}
-	spare := filepath.Join(dir, "sites/x", jobRecordName)
+	spare := filepath.Join(dir, "sites/x", jobRecord)
 	if err := errors.Join(os.Remove(spare), os.MkdirAll(spare+"/in/the/way", 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -205,14 +196,14 @@ func TestStateDBMissing(t *testing.T) {
 // recalled; what mirror.db has already stays.
 func TestRecallSite(t *testing.T) {
 	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := s.Notes.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
+	st := open(t, dir, true)
+	if err := keepRun(st, RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if err := st.SaveJobRecords(map[string][]byte{"x": []byte("1")}); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, stateDB)
+	name := filepath.Join(dir, FileName)
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +221,7 @@ func TestRecallSite(t *testing.T) {
 		t.Fatalf("before: %v, %v", rs, err)
 	}
 	for _, record := range []string{"1", "7"} {
-		if err := RecallSite(st, "x"); err != nil {
+		if err := st.Recall("x"); err != nil {
 			t.Fatal(err)
 		}
 		if rs, err := st.Runs("x", 5); err != nil || len(rs) != 1 || rs[0].Version != 3 {
@@ -242,7 +233,7 @@ func TestRecallSite(t *testing.T) {
 		if err := st.SaveJobRecords(map[string][]byte{"x": []byte("7")}); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(spare, jobRecordName), []byte("8"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(spare, jobRecord), []byte("8"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,12 +245,12 @@ func TestStateDBKeepsTheOwner(t *testing.T) {
 		t.Skip("root only")
 	}
 	dir := t.TempDir()
-	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := s.Notes.KeepRun(RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
+	st := open(t, dir, true)
+	if err := keepRun(st, RunRecord{Site: "x", Verdict: "complete", Version: 3}); err != nil {
 		t.Fatal(err)
 	}
 	const uid, gid = 65534, 65533
-	name := filepath.Join(dir, stateDB)
+	name := filepath.Join(dir, FileName)
 	if err := os.Chown(dir, uid, gid); err != nil {
 		t.Fatal(err)
 	}
@@ -271,22 +262,18 @@ func TestStateDBKeepsTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sys := fi.Sys().(*syscall.Stat_t); sys.Uid != uid || sys.Gid != gid {
-		t.Errorf("%s belongs to %d:%d", stateDB, sys.Uid, sys.Gid)
+		t.Errorf("%s belongs to %d:%d", FileName, sys.Uid, sys.Gid)
 	}
 }
-
-type writerFunc func(p []byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // A mirror.db that cannot be set aside is an error that names it.
 func TestStateDBStays(t *testing.T) {
 	dir := t.TempDir()
-	st, _ := openTest(t, dir, Options{Volatile: true})
-	if err := os.WriteFile(filepath.Join(dir, stateDB), random(9000, 1), 0o600); err != nil {
+	st := open(t, dir, true)
+	if err := os.WriteFile(filepath.Join(dir, FileName), random(9000, 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "."+stateDB+".next/in the way"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, "."+FileName+".next/in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := st.Runs("x", 1); err == nil || !strings.Contains(err.Error(), "mirror.db is damaged") {
@@ -297,11 +284,11 @@ func TestStateDBStays(t *testing.T) {
 // Values of mirror.db that cannot be decoded are left out; all else works.
 func TestStateDBValues(t *testing.T) {
 	dir := t.TempDir()
-	st, _ := openTest(t, dir, Options{Volatile: true})
+	st := open(t, dir, true)
 	if err := st.AddRun(RunRecord{Site: "x", Version: 1}); err != nil {
 		t.Fatal(err)
 	}
-	err := st.updateDB("spoil", func(tx *db.Tx) error {
+	err := st.update("spoil", func(tx *db.Tx) error {
 		bad := []byte("{bad")
 		runs := tx.Bucket(bRuns)
 		if err := runs.Bucket([]byte("x")).Put(db.NumberKey(2), bad); err != nil {
@@ -350,7 +337,7 @@ func TestStateDBValues(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, rs, err)
 		}
 	}
-	if aside, _ := filepath.Glob(filepath.Join(dir, stateDB+".damaged*")); len(aside) > 0 {
+	if aside, _ := filepath.Glob(filepath.Join(dir, FileName+".damaged*")); len(aside) > 0 {
 		t.Errorf("%q", aside)
 	}
 }
@@ -358,11 +345,11 @@ func TestStateDBValues(t *testing.T) {
 // mirror.db can be read also while a stopped process holds it: as of its last commit.
 func TestRunsBesideAHeldStateDB(t *testing.T) {
 	dir := t.TempDir()
-	st, _ := openTest(t, dir, Options{Volatile: true})
+	st := open(t, dir, true)
 	if err := st.AddRun(RunRecord{Site: "x", Verdict: "complete"}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, stateDB), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, FileName), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package shared
 
 import (
 	"bytes"
@@ -10,27 +10,22 @@ import (
 	"mirrord/store/db"
 )
 
-// Shared keeps small values under the keys of several kinds: those of one machine, in mirror.db, or those
+// KeyValues keeps small values under the keys of several kinds: those of one machine, in mirror.db, or those
 // that the nodes of a cluster share. Safe for concurrent use, also by several processes and machines.
-type Shared interface {
+type KeyValues interface {
 	// Change replaces the value of a key by what change makes of it, if no other process writes the key
 	// meanwhile; nil stands for none. An error of change leaves all as it was. change may be called several
 	// times, and must not keep what it is given.
 	Change(kind, key string, change func(was []byte) ([]byte, error)) error
-	// All returns the values of a kind by key, with all changes of this Shared. Those of other machines may be
-	// missing for a moment.
+	// All returns the values of a kind by key, with all changes of this KeyValues. Those of other machines may
+	// be missing for a moment.
 	All(kind string) (map[string][]byte, error)
 }
 
-// SharedOf is what a state keeps by itself.
-func SharedOf(st *State) Shared { return inState{st} }
-
-type inState struct{ st *State }
-
-// Change implements Shared.
-func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) error {
+// Change implements KeyValues.
+func (s *Database) Change(kind, key string, change func([]byte) ([]byte, error)) error {
 	var refused error // by change: nothing went wrong in writing
-	err := s.st.updateDB("write "+kind, func(tx *db.Tx) error {
+	err := s.update("write "+kind, func(tx *db.Tx) error {
 		b, err := tx.CreateBucketIfNotExists([]byte(kind))
 		if err != nil {
 			return err
@@ -54,10 +49,10 @@ func (s inState) Change(kind, key string, change func([]byte) ([]byte, error)) e
 	return err
 }
 
-// All implements Shared.
-func (s inState) All(kind string) (map[string][]byte, error) {
+// All implements KeyValues.
+func (s *Database) All(kind string) (map[string][]byte, error) {
 	out := map[string][]byte{}
-	err := s.st.viewDB(func(tx *db.Tx) error {
+	err := s.view(func(tx *db.Tx) error {
 		b := tx.Bucket([]byte(kind))
 		if b == nil {
 			return nil
@@ -72,7 +67,7 @@ func (s inState) All(kind string) (map[string][]byte, error) {
 
 // changeFact replaces the value of a key by what change makes of it; nil stands for none, and for one that
 // cannot be read.
-func changeFact[T any](s Shared, kind, key string, change func(*T) (*T, error)) error {
+func changeFact[T any](s KeyValues, kind, key string, change func(*T) (*T, error)) error {
 	return s.Change(kind, key, func(v []byte) ([]byte, error) {
 		var was *T
 		if v != nil {
@@ -92,8 +87,8 @@ func changeFact[T any](s Shared, kind, key string, change func(*T) (*T, error)) 
 }
 
 // factOf returns the value of a key of mirror.db; ok is false without one, and for one that cannot be read.
-func factOf[T any](s *State, kind []byte, key string) (v T, ok bool, err error) {
-	err = s.viewDB(func(tx *db.Tx) error {
+func factOf[T any](s *Database, kind []byte, key string) (v T, ok bool, err error) {
+	err = s.view(func(tx *db.Tx) error {
 		if b := tx.Bucket(kind); b != nil {
 			raw := b.Get([]byte(key))
 			ok = raw != nil && json.Unmarshal(raw, &v) == nil
@@ -135,12 +130,12 @@ func lastFacts[T any](b *db.Bucket, most int) (out []T) {
 }
 
 // saveFact stores the value of a key; nil stands for none.
-func saveFact[T any](s Shared, kind, key string, v *T) error {
+func saveFact[T any](s KeyValues, kind, key string, v *T) error {
 	return changeFact(s, kind, key, func(*T) (*T, error) { return v, nil })
 }
 
 // factsOf returns all values of a kind by their keys. One that cannot be read is left out.
-func factsOf[T any](s Shared, kind string) (map[string]T, error) {
+func factsOf[T any](s KeyValues, kind string) (map[string]T, error) {
 	all, err := s.All(kind)
 	out := make(map[string]T, len(all))
 	for k, v := range all {

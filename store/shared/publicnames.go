@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package shared
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mirrord/store/disk"
+	"mirrord/store/home"
 )
 
 // publicNames is the file of the host names that were ever at public addresses: lines "public NAME TIME", and
@@ -24,7 +25,7 @@ const publicNames = "public-names"
 // PublicNames is the memory of a state for which host names were ever public. It is safe for concurrent use,
 // and sees what other processes write.
 type PublicNames struct {
-	state *State
+	In *home.StateFolder
 
 	mu    sync.Mutex
 	names map[string]bool
@@ -70,7 +71,7 @@ func (n *PublicNames) refresh() error {
 	if n.names == nil {
 		n.names = map[string]bool{}
 	}
-	fi, err := n.state.root.Stat(publicNames)
+	fi, err := n.In.Root.Stat(publicNames)
 	if errors.Is(err, fs.ErrNotExist) {
 		if n.read > 0 { // it was removed
 			n.names, n.read = map[string]bool{}, 0
@@ -83,7 +84,7 @@ func (n *PublicNames) refresh() error {
 	if fi.Size() == n.read {
 		return nil
 	}
-	data, err := n.state.root.ReadFile(publicNames)
+	data, err := n.In.Root.ReadFile(publicNames)
 	if err != nil {
 		return disk.Err("read "+publicNames, err)
 	}
@@ -109,21 +110,21 @@ func (n *PublicNames) append(word, name string) (err error) {
 	if strings.ContainsAny(name, " \t\r\n") {
 		return fmt.Errorf("%q is no host name", name)
 	}
-	_, serr := n.state.root.Lstat(publicNames)
-	f, err := n.state.root.OpenFile(publicNames, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
+	_, serr := n.In.Root.Lstat(publicNames)
+	f, err := n.In.Root.OpenFile(publicNames, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o640)
 	if err != nil {
 		return disk.Err("write "+publicNames, err)
 	}
-	added, err := fmt.Fprintf(f, "\n%s %s %s\n", word, name, n.state.opt.Now().UTC().Format(time.RFC3339))
+	added, err := fmt.Fprintf(f, "\n%s %s %s\n", word, name, n.In.Now().UTC().Format(time.RFC3339))
 	if fi, serr := f.Stat(); serr == nil && fi.Size() == n.read+int64(added) {
 		n.read = fi.Size() // no other process has written: there is nothing to read again
 	}
-	if err == nil && !n.state.opt.Volatile {
+	if err == nil && !n.In.Volatile {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())
-	if errors.Is(serr, fs.ErrNotExist) && !n.state.opt.Volatile {
-		err = errors.Join(err, disk.SyncDir(n.state.Dir))
+	if errors.Is(serr, fs.ErrNotExist) && !n.In.Volatile {
+		err = errors.Join(err, disk.SyncDir(n.In.Dir))
 	}
 	return disk.Err("write "+publicNames, err)
 }

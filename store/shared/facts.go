@@ -1,114 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package shared
 
 import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"mirrord/store/db"
 )
-
-// PairRecord is what testing two base URLs for being replicas came to. A base URL ends with a slash; what
-// lies under one lies under the other at the same relative path.
-type PairRecord struct {
-	Base1     string    `json:"base1"`
-	Base2     string    `json:"base2"`
-	Tested    time.Time `json:"tested"`
-	Level     string    `json:"level"`           // "1" to "5", "mismatch" and so on: hosts.Level
-	Mirrors   bool      `json:"mirrors"`         // the level is one of 1 to 5
-	Confident bool      `json:"confident"`       // enough tests had an answer
-	Equal     bool      `json:"interchangeable"` // levels 1 to 3, and confident: one may stand for the other
-	// share of the answered tests in which both had the same, or nearly
-	Good     float64 `json:"good"`
-	Answered int     `json:"answered"`         // tests whose source was had
-	Tests    int     `json:"tests"`            // tests that robots rules allowed
-	Named    bool    `json:"named,omitempty"`  // a job names base2 as an alternate of base1
-	Stored   bool    `json:"stored,omitempty"` // the side of base1 was what a mirror holds of it
-	// answers that were like the answer to a path that no host has
-	SoftPages int `json:"soft_pages,omitempty"`
-	// one redirects to the other: one host by two names
-	Alias    bool `json:"alias,omitempty"`
-	RootOnly bool `json:"root_only,omitempty"` // nothing but the front page is alike
-	// paths of the tests whose pages have the same bytes or words
-	SamePaths []string `json:"equal,omitempty"`
-}
-
-func pairKey(base1, base2 string) string { return base1 + "\x00" + base2 }
-
-// SavePair stores the result of a test of a pair, and replaces an earlier one.
-func (s *State) SavePair(p PairRecord) error {
-	return saveFact(SharedOf(s), string(bPairs), pairKey(p.Base1, p.Base2), &p)
-}
-
-// Pairs lists the pairs that were tested, by base URLs. A record that cannot be read is left out.
-func (s *State) Pairs() ([]PairRecord, error) {
-	all, err := factsOf[PairRecord](SharedOf(s), string(bPairs))
-	var out []PairRecord
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, all[key])
-	}
-	return out, err
-}
-
-// LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none,
-// or its record cannot be read.
-func (s *State) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error) {
-	return factOf[PairRecord](s, bPairs, pairKey(base1, base2))
-}
-
-// JobRecords returns what the scheduler keeps about jobs, by name; the store does not look into it.
-func (s *State) JobRecords() (map[string][]byte, error) {
-	return SharedOf(s).All(string(bJobs))
-}
-
-// SaveJobRecords writes records of jobs, all of them or none; nil removes one. The copies in the folders of
-// the sites are a spare: one that cannot be written is logged.
-func (s *State) SaveJobRecords(records map[string][]byte) error {
-	defer s.keepJobRecords(records)
-	return s.updateDB("write job records", func(tx *db.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(bJobs)
-		if err != nil {
-			return err
-		}
-		for name, v := range records {
-			if v == nil {
-				err = b.Delete([]byte(name))
-			} else {
-				err = b.Put([]byte(name), v)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// LastRuns returns the last run of every site that the run log knows. A record that cannot be read is left
-// out.
-func (s *State) LastRuns() (map[string]RunRecord, error) {
-	out := map[string]RunRecord{}
-	err := s.viewDB(func(tx *db.Tx) error {
-		all := tx.Bucket(bRuns)
-		if all == nil {
-			return nil
-		}
-		return all.ForEachBucket(func(name []byte) error {
-			_, v := all.Bucket(name).Cursor().Last()
-			var r RunRecord
-			if v != nil && json.Unmarshal(v, &r) == nil {
-				out[string(name)] = r
-			}
-			return nil
-		})
-	})
-	return out, err
-}
 
 // bAudit is the bucket of mirror.db for the audit log: number -> AuditEntry as JSON.
 var bAudit = []byte("audit")
@@ -118,10 +19,10 @@ const kindSessions = "sessions"
 
 // ConsoleFacts is what the console keeps in mirror.db: the audit log and the sessions. A mirror.db that is
 // lost costs both; the daemon's log has the acts too.
-type ConsoleFacts struct{ st *State }
+type ConsoleFacts struct{ in *Database }
 
 // NewConsoleFacts returns those of a state.
-func NewConsoleFacts(st *State) ConsoleFacts { return ConsoleFacts{st} }
+func NewConsoleFacts(in *Database) ConsoleFacts { return ConsoleFacts{in} }
 
 // keptAudit is how many entries of the audit log are kept.
 const keptAudit = 10_000
@@ -144,7 +45,7 @@ func (f ConsoleFacts) AddAudit(e AuditEntry) error {
 	if err != nil {
 		return fmt.Errorf("audit log: %w", err)
 	}
-	return f.st.updateDB("write audit log", func(tx *db.Tx) error {
+	return f.in.update("write audit log", func(tx *db.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bAudit)
 		if err != nil {
 			return err
@@ -155,7 +56,7 @@ func (f ConsoleFacts) AddAudit(e AuditEntry) error {
 
 // Audit returns the last n entries of the audit log, newest first. One that cannot be read is left out.
 func (f ConsoleFacts) Audit(n int) (out []AuditEntry, err error) {
-	err = f.st.viewDB(func(tx *db.Tx) error {
+	err = f.in.view(func(tx *db.Tx) error {
 		out = lastFacts[AuditEntry](tx.Bucket(bAudit), n)
 		return nil
 	})
@@ -173,12 +74,12 @@ type SessionFact struct {
 
 // SaveSession keeps a session by the digest of its token, which is not stored; nil removes it.
 func (f ConsoleFacts) SaveSession(digest string, s *SessionFact) error {
-	return saveFact(SharedOf(f.st), kindSessions, digest, s)
+	return saveFact(f.in, kindSessions, digest, s)
 }
 
 // Sessions returns the sessions by the digests of their tokens. One that cannot be read is left out.
 func (f ConsoleFacts) Sessions() (map[string]SessionFact, error) {
-	return factsOf[SessionFact](SharedOf(f.st), kindSessions)
+	return factsOf[SessionFact](f.in, kindSessions)
 }
 
 // Kinds of the stored access facts.
@@ -188,8 +89,8 @@ const (
 	kindUsers  = "users"  // name -> UserFact as JSON
 )
 
-// CommonKinds are the kinds of Shared that nodes of a cluster have in common: users, tokens, sessions of the
-// console and pauses of jobs. A session comes after its user.
+// CommonKinds are the kinds of KeyValues that nodes of a cluster have in common: users, tokens, sessions of
+// the console and pauses of jobs. A session comes after its user.
 func CommonKinds() []string { return []string{kindUsers, kindTokens, kindSessions, kindPauses} }
 
 // TokenFact is what a program shows instead of logging in: either a token of the API, which is known by its
@@ -206,12 +107,12 @@ type TokenFact struct {
 // ChangeToken replaces the token of a name by what change returns; nil stands for none. An error of change
 // leaves all as it was.
 func (f ConsoleFacts) ChangeToken(name string, change func(*TokenFact) (*TokenFact, error)) error {
-	return changeFact(SharedOf(f.st), kindTokens, name, change)
+	return changeFact(f.in, kindTokens, name, change)
 }
 
 // Tokens returns all tokens by name. One that cannot be read is left out.
 func (f ConsoleFacts) Tokens() (map[string]TokenFact, error) {
-	return factsOf[TokenFact](SharedOf(f.st), kindTokens)
+	return factsOf[TokenFact](f.in, kindTokens)
 }
 
 // HookFact is the stored state of the signed calls for a job.
@@ -223,12 +124,12 @@ type HookFact struct {
 
 // ChangeHook changes the HookFact of a job, as ChangeToken does.
 func (f ConsoleFacts) ChangeHook(job string, change func(*HookFact) (*HookFact, error)) error {
-	return changeFact(SharedOf(f.st), kindHooks, job, change)
+	return changeFact(f.in, kindHooks, job, change)
 }
 
 // Hooks returns the stored HookFacts by job, without those that cannot be read.
 func (f ConsoleFacts) Hooks() (map[string]HookFact, error) {
-	return factsOf[HookFact](SharedOf(f.st), kindHooks)
+	return factsOf[HookFact](f.in, kindHooks)
 }
 
 // UserFact is a user who logs in with a password.
@@ -241,12 +142,12 @@ type UserFact struct {
 
 // ChangeUser replaces the user of a name, as ChangeToken does.
 func (f ConsoleFacts) ChangeUser(name string, change func(*UserFact) (*UserFact, error)) error {
-	return changeFact(SharedOf(f.st), kindUsers, name, change)
+	return changeFact(f.in, kindUsers, name, change)
 }
 
 // Users returns all users by name. One that cannot be read is left out.
 func (f ConsoleFacts) Users() (map[string]UserFact, error) {
-	return factsOf[UserFact](SharedOf(f.st), kindUsers)
+	return factsOf[UserFact](f.in, kindUsers)
 }
 
 // bOrders is the bucket of mirror.db for orders: number -> what package app/orders writes. Number 0 is what
@@ -254,14 +155,14 @@ func (f ConsoleFacts) Users() (map[string]UserFact, error) {
 var bOrders = []byte("orders")
 
 // OrderFacts are the stored records of orders in mirror.db. Its values belong to package app/orders.
-type OrderFacts struct{ st *State }
+type OrderFacts struct{ in *Database }
 
 // NewOrderFacts returns those of a state.
-func NewOrderFacts(st *State) OrderFacts { return OrderFacts{st} }
+func NewOrderFacts(in *Database) OrderFacts { return OrderFacts{in} }
 
 // NextOrder returns a number that no order has had.
 func (f OrderFacts) NextOrder() (n uint64, err error) {
-	err = f.st.updateDB("number an order", func(tx *db.Tx) error {
+	err = f.in.update("number an order", func(tx *db.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bOrders)
 		if err != nil {
 			return err
@@ -275,12 +176,12 @@ func (f OrderFacts) NextOrder() (n uint64, err error) {
 // ChangeOrder replaces the value of an order by what change makes of it; nil stands for none. An error of
 // change leaves it as it was.
 func (f OrderFacts) ChangeOrder(n uint64, change func(was []byte) ([]byte, error)) error {
-	return SharedOf(f.st).Change(string(bOrders), string(db.NumberKey(n)), change)
+	return f.in.Change(string(bOrders), string(db.NumberKey(n)), change)
 }
 
 // Orders returns the values of all orders by their numbers.
 func (f OrderFacts) Orders() (map[uint64][]byte, error) {
-	all, err := SharedOf(f.st).All(string(bOrders))
+	all, err := f.in.All(string(bOrders))
 	out := make(map[uint64][]byte, len(all))
 	for k, v := range all {
 		if len(k) == 8 {
@@ -301,9 +202,9 @@ type PauseFact struct {
 
 // ChangePause replaces the stored pause of a job by the result of change; nil is no pause. An error of change
 // leaves all as it was.
-func ChangePause(s Shared, job string, change func(*PauseFact) (*PauseFact, error)) error {
+func ChangePause(s KeyValues, job string, change func(*PauseFact) (*PauseFact, error)) error {
 	return changeFact(s, kindPauses, job, change)
 }
 
 // Pauses returns the stored pauses by job, without those that cannot be read.
-func Pauses(s Shared) (map[string]PauseFact, error) { return factsOf[PauseFact](s, kindPauses) }
+func Pauses(s KeyValues) (map[string]PauseFact, error) { return factsOf[PauseFact](s, kindPauses) }

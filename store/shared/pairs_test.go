@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package shared
 
 import (
 	"reflect"
@@ -9,12 +9,7 @@ import (
 )
 
 func TestPairs(t *testing.T) {
-	dir := t.TempDir()
-	st, err := OpenState(dir, Options{Volatile: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
+	st := open(t, t.TempDir(), true)
 	if ps, err := st.Pairs(); err != nil || len(ps) != 0 {
 		t.Fatalf("pairs of a new state: %v, %v", ps, err)
 	}
