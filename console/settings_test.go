@@ -3,12 +3,13 @@
 package console
 
 import (
-	"mirrord/store/shared"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/store/shared"
 )
 
 // Operators change what users may order; what makes no sense is refused, and others may not.

@@ -141,8 +141,8 @@ func New(o Options) (*Client, error) {
 	c.fresh.DisableKeepAlives = true
 	if o.MaxConnsPerHost > 0 && o.Proxy == "" {
 		// A proxy has one address for all hosts, and its connections may be kept for any of them.
-		c.tr.DialContext = c.dial((&openLimit{most: o.MaxConnsPerHost}).within(c.guard.Dial))
-		c.tr.DialTLSContext = c.dialTLS(tlsConfig.Clone(), (&openLimit{most: o.MaxConnsPerHost}).within(c.guard.Dial))
+		dial := (&openLimit{most: o.MaxConnsPerHost}).within(c.guard.Dial)
+		c.tr.DialContext, c.tr.DialTLSContext = c.dial(dial), c.dialTLS(tlsConfig.Clone(), dial)
 	}
 	return c, nil
 }

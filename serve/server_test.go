@@ -4,12 +4,13 @@ package serve
 
 import (
 	"encoding/json"
-	"mirrord/fetch/robots"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/PuerkitoBio/goquery"
+
+	"mirrord/fetch/robots"
 )
 
 const (

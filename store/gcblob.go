@@ -79,7 +79,7 @@ const asideAge = 24 * time.Hour
 func dropAside(s *State, names []string) (left []string, err error) {
 	for _, name := range names {
 		fi, serr := s.Root.Lstat("sites/" + name + "/" + home.SiteDB)
-		old := serr == nil && s.opt.Now().Sub(fi.ModTime()) > asideAge
+		old := serr == nil && s.Now().Sub(fi.ModTime()) > asideAge
 		if strings.HasPrefix(name, home.AsideMark) && old {
 			if rerr := s.RemoveSite(name); rerr == nil {
 				continue

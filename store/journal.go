@@ -90,7 +90,7 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 		return 0, err
 	}
 	results, cut, err := counted(s, root, name, whole)
-	if (err == nil) && (results > 0) && !s.opt.Volatile {
+	if (err == nil) && (results > 0) && !s.Volatile {
 		err = errors.Join(s.Bodies.Sync(), disk.Err("sync packs", disk.SyncFS(int(segment.Fd()))))
 	}
 	if (err != nil) || !cut {

@@ -224,7 +224,7 @@ func LoadScrub(s *State, site string) ([]byte, error) {
 // SaveScrub stores what a scrub knows of a site. A crash leaves what was stored before, or this. When the
 // site has been removed, SaveScrub stores nothing. One goroutine calls it.
 func SaveScrub(s *State, site string, v []byte) error {
-	return s.KeepBeside(site, scrubName, v, 0o644, !s.opt.Volatile)
+	return s.KeepBeside(site, scrubName, v, 0o644, !s.Volatile)
 }
 
 // Redone is that a database was made again from its log.

@@ -112,7 +112,7 @@ type opening struct {
 // acquire makes the caller the only writer of a site on this machine, and makes the site when it does not
 // exist. One that cannot be used is a *DatabaseError.
 func (s *State) acquire(name string, mode openMode) (*opening, error) {
-	lease, err := home.Acquire(s.opt.Owner, name)
+	lease, err := home.Acquire(s.Owner, name)
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +176,10 @@ func (s *State) openFolder(name string, mode openMode) (*opening, error) {
 	f.Folder = &home.Folder{
 		Name:     name,
 		Dir:      filepath.Join(s.Dir, "sites", name),
-		Volatile: s.opt.Volatile,
+		Volatile: s.Volatile,
 		OneOff:   s.opt.OneOff,
 		ReadOnly: mode.readOnly(),
-		Now:      s.opt.Now,
+		Now:      s.Now,
 		Root:     root,
 	}
 	_, cerr := root.Lstat(trees.CurrentLink)
@@ -200,7 +200,7 @@ func (s *State) openDB(f *opening) (d *db.DB, err error) {
 		Wait:     s.opt.Wait,
 		Depth:    1,
 		ReadOnly: f.ReadOnly,
-		Volatile: s.opt.Volatile,
+		Volatile: s.Volatile,
 		Fresh:    mode == rebuilding || (mode == writing && !f.published && !f.logged),
 		Shared:   true,
 	}

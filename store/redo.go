@@ -67,7 +67,7 @@ func Redo(s *State, name string, why error) (err error) {
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
 			"site", name, "err", why, "aside", aside)
-		if err := noteRedone(root, s.opt.Now(), why, aside); err != nil { // only the message is lost
+		if err := noteRedone(root, s.Now(), why, aside); err != nil { // only the message is lost
 			s.opt.Log.Warn("that was not noted", "site", name, "err", err)
 		}
 	}

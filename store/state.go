@@ -81,7 +81,7 @@ func OpenState(dir string, opt Options) (*State, error) {
 	if err != nil {
 		return nil, disk.Err("open state", err)
 	}
-	for _, d := range []string{"blobs", "blobs/tmp", "sites"} {
+	for _, d := range []string{"blobs/tmp", "sites"} {
 		err = errors.Join(err, root.MkdirAll(d, 0o755))
 	}
 	var bf *disk.OpenDir

@@ -4,10 +4,11 @@ package access
 
 import (
 	"fmt"
-	"mirrord/store/shared"
 	"strings"
 	"testing"
 	"time"
+
+	"mirrord/store/shared"
 )
 
 // Callers beyond the keys that a Limit holds share one allowance, and unused keys are forgotten.

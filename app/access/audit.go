@@ -4,8 +4,9 @@ package access
 
 import (
 	"log/slog"
-	"mirrord/store/shared"
 	"strings"
+
+	"mirrord/store/shared"
 )
 
 // AuditLog keeps who did what. shared.ConsoleFacts has it.

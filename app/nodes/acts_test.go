@@ -3,10 +3,11 @@
 package nodes
 
 import (
-	"mirrord/store/shared"
 	"slices"
 	"testing"
 	"time"
+
+	"mirrord/store/shared"
 )
 
 // What was done on any node is seen on each, in the order of its times, with the name of the node; a node

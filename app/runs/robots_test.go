@@ -5,9 +5,10 @@ package runs
 import (
 	"errors"
 	"log/slog"
-	"mirrord/fetch/robots"
 	"testing"
 	"time"
+
+	"mirrord/fetch/robots"
 )
 
 // factsOf are robots.txt in memory, or nothing but an error.

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"mirrord/store/shared"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"mirrord/store/shared"
 )
 
 // factsBucket holds what nodes share besides sites: KIND.KEY -> value.

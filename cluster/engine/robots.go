@@ -6,10 +6,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"mirrord/fetch/robots"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"mirrord/fetch/robots"
 )
 
 // robotsBucket has robots.txt by origin, each for as long as it may be used.

@@ -56,12 +56,7 @@ func (s *StateFolder) Sites() ([]string, error) {
 
 // AllSites lists the names of all sites, sorted, with those that are being made aside.
 func (s *StateFolder) AllSites() ([]string, error) {
-	d, err := s.Root.Open("sites")
-	if err != nil {
-		return nil, disk.Err("list sites", err)
-	}
-	defer d.Close()
-	es, err := d.ReadDir(-1)
+	es, err := fs.ReadDir(s.Root.FS(), "sites")
 	if err != nil {
 		return nil, disk.Err("list sites", err)
 	}
@@ -71,7 +66,6 @@ func (s *StateFolder) AllSites() ([]string, error) {
 			names = append(names, e.Name())
 		}
 	}
-	slices.Sort(names)
 	return names, nil
 }
 

@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
+
 	"mirrord/fetch/robots"
 	"mirrord/store/db"
 	"mirrord/store/home"
-	"slices"
-	"time"
 )
 
 // RunRecord is one line of the run log.
@@ -56,9 +57,7 @@ func addRun(tx *db.Tx, name string, v []byte) error {
 // Runs returns the last n runs of a site, newest first. A record that cannot be read is left out.
 func (s *Database) Runs(name string, n int) (out []RunRecord, err error) {
 	err = s.view(func(tx *db.Tx) error {
-		if all := tx.Bucket(bRuns); all != nil {
-			out = lastFacts[RunRecord](all.Bucket([]byte(name)), n)
-		}
+		out = lastFacts[RunRecord](runsOf(tx, name), n)
 		return nil
 	})
 	return out, err
@@ -196,16 +195,14 @@ func (s *Database) CopyRecords(from, to string) error {
 				}
 			}
 		}
-		runs := tx.Bucket(bRuns)
-		if runs == nil || runs.Bucket([]byte(from)) == nil {
+		runs := runsOf(tx, from)
+		if runs == nil {
 			return nil
 		}
 		if err := dropRuns(tx, to); err != nil {
 			return err
 		}
-		return runs.Bucket([]byte(from)).ForEach(func(_, v []byte) error {
-			return addRun(tx, to, append([]byte{}, v...))
-		})
+		return runs.ForEach(func(_, v []byte) error { return addRun(tx, to, append([]byte{}, v...)) })
 	})
 }
 
@@ -222,11 +219,18 @@ func (s *Database) DropRecords(name string) error {
 }
 
 func dropRuns(tx *db.Tx, name string) error {
-	runs := tx.Bucket(bRuns)
-	if runs == nil || runs.Bucket([]byte(name)) == nil {
+	if runsOf(tx, name) == nil {
 		return nil
 	}
-	return runs.DeleteBucket([]byte(name))
+	return tx.Bucket(bRuns).DeleteBucket([]byte(name))
+}
+
+// runsOf is the run log of a site, nil without one.
+func runsOf(tx *db.Tx, name string) *db.Bucket {
+	if all := tx.Bucket(bRuns); all != nil {
+		return all.Bucket([]byte(name))
+	}
+	return nil
 }
 
 // ReplaceRecords puts what another machine noted of a job, its run log, the oldest run first, and the
@@ -257,7 +261,7 @@ func (s *Database) Recall(name string) error {
 func (s *Database) recallInto(tx *db.Tx, name string, added *int) error {
 	jobs, err := tx.CreateBucketIfNotExists(bJobs)
 	run, job := s.recall(name)
-	if all := tx.Bucket(bRuns); err == nil && run != nil && (all == nil || all.Bucket([]byte(name)) == nil) {
+	if err == nil && run != nil && runsOf(tx, name) == nil {
 		*added++
 		err = addRun(tx, name, run)
 	}

@@ -5,13 +5,14 @@ package shared
 import (
 	"encoding/json"
 	"fmt"
-	"mirrord/fetch/robots"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"mirrord/fetch/robots"
 )
 
 func TestRunLog(t *testing.T) {

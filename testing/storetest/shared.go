@@ -4,11 +4,12 @@ package storetest
 
 import (
 	"errors"
-	"mirrord/store/shared"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"mirrord/store/shared"
 )
 
 // TestShared holds an implementation of shared.KeyValues to the contract. open makes one with nothing in it,

@@ -4,11 +4,12 @@ package neargolden
 
 import (
 	"errors"
-	"mirrord/evolution"
-	"mirrord/testing/lab/reference"
 	"os"
 	"strings"
 	"testing"
+
+	"mirrord/evolution"
+	"mirrord/testing/lab/reference"
 )
 
 func TestGolden(t *testing.T) {
