@@ -15,7 +15,7 @@ import (
 	"mirrord/app/access"
 	"mirrord/app/orders"
 	"mirrord/scheduler/status"
-	"mirrord/store"
+	"mirrord/store/shared"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/orderstest"
 )
