@@ -438,7 +438,7 @@ const (
 
 // ViewSite opens a site for reading as it was after the last commit, also while a run writes it, in this
 // process or another one: it is never ErrLocked. It reads the database as it was then and the tree that was
-// published, and blocks no writer, see beside.go.
+// published, and blocks no writer.
 //
 // Bodies, heads and packs are only added to while a version is kept, but one that a later thinning or
 // collection removes is ErrDamaged in an old view; Stale reports that something has changed since, and then a
