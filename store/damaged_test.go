@@ -18,6 +18,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/travel"
 )
 
 // When the disk has lost the end of a pack, what comes later does not take the place of what records still
@@ -231,7 +232,7 @@ func TestRebuildAgain(t *testing.T) {
 			t.Fatalf("%s: %v, %v", aside, packs, err)
 		}
 		now, err := os.ReadDir(filepath.Join(dir, "sites/x/packs"))
-		number := func(e os.DirEntry) uint32 { return PackNumber("packs/" + e.Name()) }
+		number := func(e os.DirEntry) uint32 { return travel.PackNumber("packs/" + e.Name()) }
 		if err != nil || len(now) != 1 || number(now[0]) <= number(packs[len(packs)-1]) {
 			t.Errorf("%s: the packs are now %v, %v", aside, now, err)
 		}

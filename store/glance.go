@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/away"
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
@@ -38,12 +39,8 @@ type Glance struct {
 	Busy       bool           `json:"-"`                   // a process has the site open for writing
 }
 
-// glanceName is the file of a site's folder with the Glance that its writer keeps, so that looking at the
-// site needs no copy of its database. The file is not synced, and says itself of which commit it is: one that
+// glanceFile is what GlanceFile has. The file is not synced, and says itself of which commit it is: one that
 // does not fit the database is not used.
-const glanceName = "glance.json"
-
-// glanceFile is what the file has.
 type glanceFile struct {
 	Glance
 	Format  int       `json:"format"`           // FormatVersion of the program that wrote it
@@ -84,7 +81,7 @@ func readGlance(s *State, name string) *Glance {
 	}
 	defer root.Close()
 	var g glanceFile
-	v, err := root.ReadFile(glanceName)
+	v, err := root.ReadFile(home.GlanceFile)
 	if err != nil || json.Unmarshal(v, &g) != nil || g.Format != db.FormatVersion {
 		return nil
 	}
@@ -157,7 +154,8 @@ func (g *glancer) note(s *home.Folder, open bool) {
 	defer g.mu.Unlock()
 	if g.write(s, open) != nil {
 		g.has = ""
-		_ = disk.RemoveIn(s.Root, glanceName) // on a disk that cannot be written at all nothing else was committed
+		// on a disk that cannot be written at all nothing else was committed
+		_ = disk.RemoveIn(s.Root, home.GlanceFile)
 	}
 }
 
@@ -180,7 +178,7 @@ func (g *glancer) write(s *home.Folder, open bool) error {
 	if err != nil || string(v) == g.has {
 		return err
 	}
-	if err := disk.Replace(s.Root, glanceName, v, s.DB.Mode, false); err != nil {
+	if err := disk.Replace(s.Root, home.GlanceFile, v, s.DB.Mode, false); err != nil {
 		return err
 	}
 	g.has = string(v)
@@ -209,7 +207,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == record.BlobBody && !seen[key] {
 			seen[key] = true
-			if !s.away.hasOnly(r.Digest, s.kept) {
+			if !s.away.HasOnly(r.Digest, s.kept) {
 				z.Bodies += r.Size
 			}
 		}
@@ -247,7 +245,7 @@ func publishedDocuments(s *Site) (sum int64, err error) {
 
 // addFiles adds the files of a folder of the site, but not those below it. Packs of which parts lie in a
 // depot have holes.
-func (z *Sizes) addFiles(root *os.Root, dir string, away *awaySite) error {
+func (z *Sizes) addFiles(root *os.Root, dir string, away *away.Site) error {
 	entries, err := fs.ReadDir(root.FS(), dir)
 	if err != nil {
 		return disk.UnlessGone(err)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"mirrord/site"
+	"mirrord/store/away"
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
@@ -56,19 +57,19 @@ func counted(s *State, root *os.Root, name string, segment *log.Readable) (resul
 // errCut ends the reading of a segment.
 var errCut = errors.New("the rest is cut off")
 
-// packsOf opens the packs of a site for reading. away is what a depot has of it, nil for nothing.
-func packsOf(s *State, root *os.Root, name string) (p *bodies.Packs, away *awaySite, err error) {
+// packsOf opens the packs of a site for reading. left is what a depot has of it, nil for nothing.
+func packsOf(s *State, root *os.Root, name string) (p *bodies.Packs, left *away.Site, err error) {
 	dir, err := root.OpenRoot("packs")
 	if err != nil {
 		return nil, nil, disk.Err("open packs", err)
 	}
-	if away, err = s.aways.in(root, AwayName, name); err != nil {
+	if left, err = s.Away.Of(root, away.FileName, name); err != nil {
 		return nil, nil, errors.Join(err, dir.Close())
 	}
-	if away == nil {
+	if left == nil {
 		return bodies.Open(dir, nil), nil, nil
 	}
-	return bodies.Open(dir, away), away, nil
+	return bodies.Open(dir, left), left, nil
 }
 
 // cutLog cuts what does not count off the log of a site whose writer has not closed it, and syncs what does.

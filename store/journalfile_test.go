@@ -108,7 +108,7 @@ func TestJournalStays(t *testing.T) {
 // travelTo copies what travels of the site into another state.
 func travelTo(t *testing.T, st *State) (dir string) {
 	t.Helper()
-	tr, err := OpenTravelling(st, "x")
+	tr, err := st.Depart("x")
 	if err != nil {
 		t.Fatal(err)
 	}

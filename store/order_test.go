@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"mirrord/store/home"
 	"mirrord/store/record"
 	"mirrord/store/trees"
 	"mirrord/testing/oracle"
@@ -204,7 +205,7 @@ func (o *order) call(line string) {
 
 // change notes that a name came or went. What lists show may be lost with the power.
 func (o *order) change(p string) {
-	if strings.Contains(path.Base(p), glanceName) {
+	if strings.Contains(path.Base(p), home.GlanceFile) {
 		return
 	}
 	if o.known[p] = true; strings.HasPrefix(p, o.state+"/") && p != o.state+"/blobs/tmp" {

@@ -28,10 +28,6 @@ import (
 	"mirrord/store/trees"
 )
 
-// damagedFolder keeps what Rebuild took out of use, the second time with "-2" behind it, and so on. Nothing
-// reads it; it may be deleted.
-const damagedFolder = "damaged"
-
 // Rebuild makes the database of a site again from its published tree, when site.db cannot be read.
 // The mirror stays published and keeps its version, its mirror paths, and the bodies that are blobs.
 // The next run requests documents again, because the links that were stored beside them name URLs by

@@ -86,18 +86,18 @@ func noteRedone(root *os.Root, at time.Time, why error, aside string) error {
 
 // asideFolder makes a folder for files that are taken out of use.
 func asideFolder(root *os.Root) (name string, err error) {
-	name = damagedFolder
+	name = home.DamagedFolder
 	for n := 2; ; n++ {
 		if err := root.Mkdir(name, 0o755); !errors.Is(err, fs.ErrExist) {
 			return name, err
 		}
-		name = fmt.Sprintf("%s-%d", damagedFolder, n)
+		name = fmt.Sprintf("%s-%d", home.DamagedFolder, n)
 	}
 }
 
 // DropDamaged removes what Rebuild took out of use.
 func DropDamaged(s *Site) error {
-	aside, err := fs.Glob(s.Root.FS(), damagedFolder+"*")
+	aside, err := fs.Glob(s.Root.FS(), home.DamagedFolder+"*")
 	if err != nil {
 		return err
 	}

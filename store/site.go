@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mirrord/store/away"
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
 	"mirrord/store/facts"
@@ -26,7 +27,7 @@ type Site struct {
 
 	*home.Folder
 	kept    *blobs.Blobs
-	away    *awaySite // what of it a check-out has left in a depot; nil for nothing
+	away    *away.Site // what of it a check-out has left in a depot; nil for nothing
 	packs   *bodies.Packs
 	heads   *bodies.HeadFiles
 	spool   *blobs.Spool

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +12,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"mirrord/store/away"
 	"mirrord/store/blobs"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/shared"
+	"mirrord/store/travel"
 	"mirrord/store/trees"
 )
 
@@ -30,7 +34,7 @@ type Options struct {
 	// Wait is how long to wait for another process to let go. Default: not at all.
 	Wait time.Duration
 	// Away fetches what check-outs left in depots. Default: reading that is ErrAway.
-	Away Bringer
+	Away away.Bringer
 	// Owner decides who may write a site, before the lock of its database does. Default: nil, the lock alone
 	// decides.
 	Owner home.Owner
@@ -49,10 +53,9 @@ type State struct {
 	PublicNames *shared.PublicNames
 	Bodies      *blobs.Blobs // that are published as they came
 	Spool       *blobs.Spool // of them
-	Away        Bringer      // of the options
+	Away        *away.State  // what check-outs have left in depots
 	opt         Options
 
-	aways   aways
 	checked db.WholeFiles
 }
 
@@ -105,14 +108,11 @@ func OpenState(dir string, opt Options) (*State, error) {
 		StateFolder: folder,
 		Shared:      shared.Open(folder, opt.Log),
 		PublicNames: &shared.PublicNames{In: folder},
-		Away:        opt.Away,
+		Away:        &away.State{In: folder, Fetch: opt.Away},
 		opt:         opt,
 	}
-	s.Bodies = blobs.Open(bf, !opt.Volatile, func(d [32]byte) (*blobs.LeftBody, error) {
-		return s.aways.body(s, d)
-	})
+	s.Bodies = blobs.Open(bf, !opt.Volatile, s.Away.Body)
 	s.Spool = s.Bodies.Spool()
-	s.aways.fetch = opt.Away
 	s.checked.Now = opt.Now
 	return s, nil
 }
@@ -139,4 +139,47 @@ func (s *State) RemoveSite(name string) error {
 		return fmt.Errorf("remove site %s: %w", name, err)
 	}
 	return errors.Join(h.Remove(), h.Close())
+}
+
+// Depart opens a site for travelling, see travel.Depart.
+func (s *State) Depart(name string) (*travel.Departure, error) {
+	return travel.Depart(s.StateFolder, name, func() (v travel.Viewed, err error) {
+		site, err := s.ViewSite(name)
+		if err == nil {
+			v = travel.Viewed{
+				Records: site.Records,
+				Packs:   site.packs,
+				Away:    site.away,
+				Close:   site.Close,
+			}
+		}
+		return v, err
+	})
+}
+
+// BringAll fetches what a check-out left in the depot, of packs and of the bodies that the site refers to.
+// It returns how many bytes that was. A site that a process has open for writing is ErrLocked in the end.
+func (s *State) BringAll(ctx context.Context, name string) (bytes int64, err error) {
+	defer explain(&err, "bring all of %s", name)
+	left, err := s.Away.Noted(name)
+	if left == nil || err != nil {
+		return 0, err
+	}
+	view, err := s.ViewSite(name)
+	if err != nil {
+		return 0, err
+	}
+	if view.away != nil {
+		bytes, err = view.away.BringAll(ctx, view.packs, s.Bodies, func(f func([32]byte) error) error {
+			return facts.UsedBodies(ctx, view.Records, f)
+		})
+	}
+	if err = errors.Join(err, view.Close()); err != nil {
+		return bytes, err
+	}
+	h, err := s.HoldSite(name)
+	if err != nil {
+		return bytes, err
+	}
+	return bytes, errors.Join(s.Away.Drop(left), h.Close())
 }

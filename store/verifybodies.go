@@ -65,7 +65,7 @@ func (v *verifier) documents() {
 // document checks a stored document.
 func (v *verifier) document(d *stored) {
 	v.st.Frames++
-	if v.s.away.has(v.s.packs, d.at) {
+	if v.s.away.Has(v.s.packs, d.at) {
 		v.st.Away++
 		return
 	}
@@ -106,7 +106,7 @@ func (v *verifier) blob(r *record.Resource) {
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
 		return
 	}
-	if v.s.away.hasOnly(r.Digest, v.s.kept) {
+	if v.s.away.HasOnly(r.Digest, v.s.kept) {
 		v.st.Away++
 		return
 	}

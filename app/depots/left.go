@@ -11,20 +11,20 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/cluster/depot"
-	"mirrord/store"
+	"mirrord/store/away"
 )
 
 // DepotEnv is the variable with the address of the depot.
 const DepotEnv = "MIRRORD_DEPOT"
 
-// left fetches the data that check-outs have left in depots, for a state: a store.Bringer. It opens a depot
+// left fetches the data that check-outs have left in depots, for a state: an away.Bringer. It opens a depot
 // when something of it is first read, at the address of the environment, or else where it was.
 type left struct {
 	app *env.App
 
 	mu     sync.Mutex
-	depots map[string]store.Bringer // by cluster
-	failed error                    // the last error, for a moment: many reads do not wait one after the other
+	depots map[string]away.Bringer // by cluster
+	failed error                   // the last error, for a moment: many reads do not wait one after the other
 	until  time.Time
 }
 
@@ -33,15 +33,15 @@ const notAsked = 5 * time.Second
 
 // LeftBehind is the Away of an App: it fetches data left in depots; nil without an environment to find keys
 // in.
-func LeftBehind(a *env.App) store.Bringer {
+func LeftBehind(a *env.App) away.Bringer {
 	if a.LookupEnv == nil {
 		return nil
 	}
-	return &left{app: a, depots: map[string]store.Bringer{}}
+	return &left{app: a, depots: map[string]away.Bringer{}}
 }
 
 // depotOf opens the depot that something was left in.
-func (l *left) depotOf(from *store.Away) (store.Bringer, error) {
+func (l *left) depotOf(from *away.Remainder) (away.Bringer, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if f := l.depots[from.Cluster]; f != nil {
@@ -70,9 +70,9 @@ func (l *left) depotOf(from *store.Away) (store.Bringer, error) {
 	return nil, err
 }
 
-// FetchParts implements store.Bringer.
+// FetchParts implements away.Bringer.
 func (l *left) FetchParts(
-	from *store.Away, parts []store.AwayPart, use func(*store.AwayPart, []byte) error,
+	from *away.Remainder, parts []away.Part, use func(*away.Part, []byte) error,
 ) error {
 	f, err := l.depotOf(from)
 	if err != nil {
@@ -81,8 +81,8 @@ func (l *left) FetchParts(
 	return l.heard(from, f.FetchParts(from, parts, use))
 }
 
-// FetchBody implements store.Bringer.
-func (l *left) FetchBody(from *store.Away, b *store.AwayBody) (io.ReadCloser, error) {
+// FetchBody implements away.Bringer.
+func (l *left) FetchBody(from *away.Remainder, b *away.Body) (io.ReadCloser, error) {
 	f, err := l.depotOf(from)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (l *left) FetchBody(from *store.Away, b *store.AwayBody) (io.ReadCloser, er
 }
 
 // heard notes whether a depot has answered. One that has not is opened again.
-func (l *left) heard(from *store.Away, err error) error {
+func (l *left) heard(from *away.Remainder, err error) error {
 	if err == nil || errors.Is(err, depot.ErrLost) || errors.Is(err, depot.ErrDamaged) {
 		return err
 	}

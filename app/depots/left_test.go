@@ -22,7 +22,6 @@ import (
 	"mirrord/app/runs"
 	"mirrord/cluster/depot"
 	"mirrord/mirror/render"
-	"mirrord/store"
 	"mirrord/store/blobs"
 	"mirrord/testing/apptest"
 )
@@ -96,18 +95,18 @@ func TestReaderOnDemand(t *testing.T) {
 		b, err := fs.ReadFile(p, "picture.png")
 		return string(b), err
 	}
-	away := func(want int) {
+	left := func(want int) {
 		t.Helper()
 		v, err := care.Verify(t.Context(), here, "x", false)
 		if err != nil || v.Count() > 0 || v.Kept.Away != want {
 			t.Errorf("%+v, %v; want %d away", v, err, want)
 		}
 	}
-	away(2)
+	left(2)
 	if err := os.Rename(dir, dir+".gone"); err != nil {
 		t.Fatal(err)
 	}
-	away(2)
+	left(2)
 	_, err = picture(1)
 	if !errors.Is(err, blobs.ErrAway) || !strings.Contains(err.Error(), "file://"+dir) {
 		t.Errorf("without the depot: %v", err)
@@ -125,12 +124,12 @@ func TestReaderOnDemand(t *testing.T) {
 	if text, err := picture(2); text != "picture 2" {
 		t.Errorf("at the address where it was: %q, %v", text, err)
 	}
-	away(0)
+	left(0)
 	pulled, err := depots.Pull(t.Context(), here, request)
 	if err != nil || !pulled.Sites[0].Unchanged {
 		t.Errorf("%+v, %v", pulled, err)
 	}
-	if _, err := os.Lstat(filepath.Join(st.Dir, "sites", "x", store.AwayName)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(st.Dir, "sites", "x", "away.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what was left is noted still: %v", err)
 	}
 }

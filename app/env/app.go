@@ -10,7 +10,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/internal/regular"
 	"mirrord/mirror"
-	"mirrord/store"
+	"mirrord/store/away"
 	"mirrord/store/home"
 )
 
@@ -30,7 +30,7 @@ type App struct {
 	Hosts     *fetch.Hosts  // the politeness of all runs of this process; nil is that of each run alone
 	Owner     home.Owner    // decides over sites beside the lock of the state; may be nil
 	// fetches the data that check-outs have left in depots; nil without an environment, then nothing is fetched
-	Away   func(*App) store.Bringer
+	Away   func(*App) away.Bringer
 	Robots fetch.RobotsStore // robots.txt that several machines share; may be nil
 	Now    func() time.Time  // the clock of states and runs; nil is time.Now
 	Warn   func(line string) // receives a line for each item that is left out; nil discards it

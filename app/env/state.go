@@ -17,7 +17,9 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/scheduler"
 	"mirrord/store"
+	"mirrord/store/away"
 	"mirrord/store/disk"
+	"mirrord/store/travel"
 	"mirrord/store/trees"
 )
 
@@ -167,7 +169,7 @@ func (a *App) openToWrite(dir string) (*store.State, error) {
 }
 
 // away fetches the data that check-outs have left in depots; nil where this is not possible.
-func (a *App) away() store.Bringer {
+func (a *App) away() away.Bringer {
 	if a.Away == nil {
 		return nil
 	}
@@ -232,5 +234,5 @@ func OpenTree(st *store.State, name string) (*trees.HeldTree, error) {
 
 // InDepots reports whether a mirror was in a depot.
 func InDepots(mirror string) bool {
-	return mirror != "" && Exists(filepath.Join(mirror, store.DepotNotes))
+	return mirror != "" && Exists(filepath.Join(mirror, travel.DepotNotes))
 }

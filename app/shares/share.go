@@ -28,6 +28,7 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/shared"
+	"mirrord/store/travel"
 )
 
 // Peers is what a daemon asks that is one of several. *engine.Engine is one. Safe for concurrent use.
@@ -159,7 +160,7 @@ func (s *NodeShare) changed(name string) bool {
 	if !ok {
 		return false
 	}
-	tx, err := store.LastTransaction(s.st, name)
+	tx, err := travel.LastTransaction(s.st.StateFolder, name)
 	return err == nil && tx > 0 && tx != there // each run reports errors of the site
 }
 
@@ -238,7 +239,7 @@ func (s *NodeShare) come(name string) {
 		if err == nil {
 			var tx uint64
 			if out != nil && !out.Ahead {
-				tx, err = store.LastTransaction(s.st, name)
+				tx, err = travel.LastTransaction(s.st.StateFolder, name)
 			}
 			s.same(name, tx)
 		}
@@ -348,7 +349,7 @@ func (s *NodeShare) Ran(name string) {
 		for pause := afterRun; s.wait(pause); {
 			runs := s.left(name, 0)
 			err := s.move(name, func() error {
-				tx, err := store.LastTransaction(s.st, name)
+				tx, err := travel.LastTransaction(s.st.StateFolder, name)
 				if err == nil {
 					_, err = s.depot.Checkin(s.ends, s.st, name, depot.In{})
 				}

@@ -14,7 +14,9 @@ import (
 	"mirrord/cluster/objects"
 	"mirrord/store"
 	"mirrord/store/blobs"
+	"mirrord/store/facts"
 	"mirrord/store/pages"
+	"mirrord/store/travel"
 )
 
 // In says how a site is checked in.
@@ -43,11 +45,11 @@ type unit struct {
 	token   uint64
 	tx      uint64
 	version int
-	files   []store.TravelFile
+	files   []travel.File
 	// bodies calls its argument for each body that the unit refers to; nil: there are none
 	bodies func(ctx context.Context, f func([32]byte) error) error
 	local  *blobs.Blobs
-	from   *store.Travelling // nil: nothing of the files can lie in a depot
+	from   *travel.Departure // nil: nothing of the files can lie in a depot
 	known  *note             // of this machine
 	note   func(*note) error // replaces it
 }
@@ -64,24 +66,22 @@ func (d *Depot) Checkin(
 		return nil, err
 	}
 	defer plain.Close()
-	t, err := store.OpenTravelling(plain, site)
+	t, err := plain.Depart(site)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
 	u := &unit{
-		name:  site,
-		token: t.Token,
-		tx:    t.Tx,
-		files: t.Files,
-		local: plain.Bodies,
-		from:  t,
+		name:    site,
+		token:   t.Token,
+		tx:      t.Tx,
+		version: t.Version,
+		files:   t.Files,
+		local:   plain.Bodies,
+		from:    t,
 		bodies: func(ctx context.Context, f func([32]byte) error) error {
-			return store.UsedBodies(ctx, t.Site, f)
+			return facts.UsedBodies(ctx, t.Records, f)
 		},
-	}
-	if u.version, err = t.Published(); err != nil {
-		return nil, err
 	}
 	records, err := recordsFile(plain, site)
 	if err != nil {
@@ -112,7 +112,7 @@ func wrapped(doing string, err error) error {
 // plainState opens the state once more, without an owner above: the caller of a check-in or check-out
 // has its lease, or needs none.
 func (d *Depot) plainState(ctx context.Context, st *store.State) (*store.State, error) {
-	return store.OpenState(st.Dir, store.Options{Now: st.Now, Away: &fetcher{ctx, d, st.Away}})
+	return store.OpenState(st.Dir, store.Options{Now: st.Now, Away: &fetcher{ctx, d, st.Away.Fetch}})
 }
 
 // checkin puts a unit.
@@ -302,7 +302,7 @@ type records struct {
 const keptRuns = 1000
 
 // recordsFile makes the file of the job's records.
-func recordsFile(st *store.State, site string) (*store.TravelFile, error) {
+func recordsFile(st *store.State, site string) (*travel.File, error) {
 	runs, err := st.Shared.Runs(site, keptRuns)
 	if err != nil {
 		return nil, err

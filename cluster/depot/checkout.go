@@ -14,6 +14,7 @@ import (
 
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/travel"
 )
 
 // Out says how a site is checked out.
@@ -58,7 +59,7 @@ func (d *Depot) Checkout(
 	if err != nil {
 		return nil, err
 	}
-	tx, err := store.LastTransaction(st, site)
+	tx, err := travel.LastTransaction(st.StateFolder, site)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (d *Depot) Checkout(
 		if stays {
 			out.Unchanged, out.Ahead = tx == known.Tx, tx != known.Tx
 			if !d.OnDemand {
-				out.Received, err = store.BringAll(ctx, st, site)
+				out.Received, err = st.BringAll(ctx, site)
 			}
 			return out, err
 		}
@@ -100,12 +101,12 @@ func (d *Depot) Checkout(
 		return nil, err
 	}
 	out.Files = len(m.Files)
-	a, err := store.Receive(st, site)
+	a, err := travel.Receive(st.StateFolder, st.Spool, site)
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
-	if now, err := store.LastTransaction(st, site); err != nil || now != tx {
+	if now, err := travel.LastTransaction(st.StateFolder, site); err != nil || now != tx {
 		return nil, errors.Join(err, fmt.Errorf("it was written meanwhile: %w", disk.ErrLocked))
 	}
 	r := &receiver{
@@ -158,7 +159,7 @@ func follows(known *note, p *Pointer, tx uint64, discard bool) (stays bool, err 
 type receiver struct {
 	depot   *Depot
 	state   *store.State
-	arrival *store.Arrival
+	arrival *travel.Arrival
 	pointer *Pointer
 	out     *CheckedOut
 	left    *leaving // nil: nothing is left in the depot
@@ -196,7 +197,7 @@ func (r *receiver) receive(ctx context.Context, m *Manifest) (err error) {
 			pieces = append(pieces, small...)
 			continue
 		}
-		if r.left != nil && store.PackNumber(f.Name) > 0 {
+		if r.left != nil && travel.PackNumber(f.Name) > 0 {
 			r.left.packs = append(r.left.packs, f)
 			continue
 		}
@@ -332,7 +333,7 @@ func fileMode(f *File) fs.FileMode {
 // finish puts the site in its place, with a note of what it is: what other depots were told of the one before
 // no longer holds.
 func (r *receiver) finish() error {
-	tx, err := store.LastTransaction(r.state, r.arrival.Aside)
+	tx, err := travel.LastTransaction(r.state.StateFolder, r.arrival.Aside)
 	if err != nil {
 		return err
 	}

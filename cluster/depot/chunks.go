@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/travel"
 )
 
 // checkin is one attempt to put a unit.
@@ -80,7 +80,7 @@ const (
 )
 
 // putFile appends a file to the manifest.
-func (c *checkin) putFile(ctx context.Context, f *store.TravelFile) error {
+func (c *checkin) putFile(ctx context.Context, f *travel.File) error {
 	out := File{Name: f.Name, Mode: uint32(f.Info.Mode().Perm()), Size: f.Size()}
 	err := c.putChunks(ctx, f, &out)
 	c.m.Files = append(c.m.Files, out)
@@ -91,7 +91,7 @@ func (c *checkin) putFile(ctx context.Context, f *store.TravelFile) error {
 }
 
 // putChunks puts what a file has: pieces where the chunks were before, then pieces of new data.
-func (c *checkin) putChunks(ctx context.Context, f *store.TravelFile, out *File) error {
+func (c *checkin) putChunks(ctx context.Context, f *travel.File, out *File) error {
 	at := int64(0)
 	if was := c.base.file(f.Name); was != nil {
 		untouched := was.Size == f.Size() && c.known.has(f)
@@ -120,7 +120,7 @@ func (c *checkin) putChunks(ctx context.Context, f *store.TravelFile, out *File)
 const maxChunk = 1 << 20
 
 // chunkSize is how long the chunks of a file are. A database is changed page by page, all else is added to.
-func chunkSize(f *store.TravelFile) int64 {
+func chunkSize(f *travel.File) int64 {
 	size := int64(maxChunk)
 	if f.Name == "site.db" || f.Name == "mirror.db" {
 		for size = 64 << 10; f.Size() > size<<10 && size < maxChunk; size *= 4 {
@@ -136,8 +136,8 @@ func (c *checkin) keeps(w *Chunk) bool {
 
 // isAway reports whether a chunk is one that a check-out has left in the depot, and that stays where it lies,
 // however little of its object is in use. One that a collection will remove is fetched, and put again.
-func (c *checkin) isAway(f *store.TravelFile, at int64, w *Chunk) bool {
-	return c.unit.from != nil && c.unit.from.LeftAway(f.Name, at, w.Size, w.SHA256) &&
+func (c *checkin) isAway(f *travel.File, at int64, w *Chunk) bool {
+	return c.unit.from != nil && c.unit.from.Left(f.Name, at, w.Size, w.SHA256) &&
 		!c.condemned[c.base.Segments[w.Segment].Name]
 }
 
@@ -164,7 +164,7 @@ func (c *checkin) object(name string, size int64) int {
 // putChunk reads a piece of a file and puts it, unless was, the chunk that was there, is the same. A file
 // that was cut since it was opened, because a run drops what was never committed, ends where it ends: io.EOF.
 func (c *checkin) putChunk(
-	ctx context.Context, f *store.TravelFile, at, n int64, was *Chunk, out *File,
+	ctx context.Context, f *travel.File, at, n int64, was *Chunk, out *File,
 ) error {
 	if err := ctx.Err(); err != nil {
 		return err

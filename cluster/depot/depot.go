@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"mirrord/cluster/objects"
-	"mirrord/store"
+	"mirrord/store/away"
 	"mirrord/store/shared"
 )
 
@@ -236,7 +236,7 @@ func (d *Depot) condition(c objects.Condition) objects.Condition {
 }
 
 // SHA256 is a SHA-256, as hexadecimal digits in JSON.
-type SHA256 = store.SHA256
+type SHA256 = away.SHA256
 
 func digestOf(b []byte) SHA256 { return sha256.Sum256(b) }
 

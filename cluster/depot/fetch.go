@@ -14,7 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/cluster/objects"
-	"mirrord/store"
+	"mirrord/store/away"
 )
 
 // piece is a part of an object that is to be fetched.
@@ -102,4 +102,4 @@ func fetchRun(ctx context.Context, from objects.Store, dec *zstd.Decoder, run []
 }
 
 // Fetcher fetches what check-outs left in the depot. The context is that of all calls.
-func (d *Depot) Fetcher(ctx context.Context) store.Bringer { return &fetcher{ctx: ctx, depot: d} }
+func (d *Depot) Fetcher(ctx context.Context) away.Bringer { return &fetcher{ctx: ctx, depot: d} }

@@ -11,7 +11,7 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/store"
+	"mirrord/store/travel"
 	"mirrord/testing/objectstest"
 )
 
@@ -56,7 +56,7 @@ func TestCrashCheckin(t *testing.T) {
 	}
 	mustCheckin(t, first, m.Dir)
 	m.change(1)
-	notes := filepath.Join(m.Dir, "sites", "test", store.DepotNotes)
+	notes := filepath.Join(m.Dir, "sites", "test", travel.DepotNotes)
 	noted, err := os.ReadFile(notes)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/store"
+	"mirrord/store/travel"
 )
 
 // note is what a machine keeps of a unit: which check-in it has, and how its files looked then, so that
@@ -69,7 +70,7 @@ func lookOf(fi fs.FileInfo) fileLook {
 const tooFresh = 2 * time.Second
 
 // has reports whether a file looks as it did. A nil note has none.
-func (n *note) has(f *store.TravelFile) bool {
+func (n *note) has(f *travel.File) bool {
 	if n == nil {
 		return false
 	}
@@ -97,7 +98,7 @@ func newNote(u *unit, p *Pointer) *note {
 
 // readNotes returns the notes of a site, by cluster.
 func readNotes(st *store.State, site string) (map[string]*note, error) {
-	return readNotesIn[note](filepath.Join(st.Dir, "sites", site, store.DepotNotes))
+	return readNotesIn[note](filepath.Join(st.Dir, "sites", site, travel.DepotNotes))
 }
 
 // mostNotes bounds a file of notes.
@@ -117,7 +118,7 @@ func readNotesIn[N any](file string) (map[string]*N, error) {
 }
 
 func writeNotesIn[N any](dir string, notes map[string]*N) error {
-	return writeJSON(filepath.Join(dir, store.DepotNotes), notes)
+	return writeJSON(filepath.Join(dir, travel.DepotNotes), notes)
 }
 
 func writeJSON(file string, v any) error {

@@ -13,26 +13,28 @@ import (
 	"os"
 	"path"
 	"slices"
-	"sort"
 
 	"mirrord/store"
+	"mirrord/store/away"
+	"mirrord/store/facts"
 	"mirrord/store/record"
+	"mirrord/store/travel"
 )
 
 // leaving gathers what a check-out leaves in the depot, because only older versions need it: chunks of all
 // packs but the last one, and bodies.
 type leaving struct {
-	away   store.Away
+	away   away.Remainder
 	object map[string]int // numbers of Away.Segments
 	packs  []*File        // that wait for the database, which says what of them is needed
-	need   *store.Needed
-	old    map[uint32][]store.AwayPart // what the site that is here has left
+	need   *facts.Needed
+	old    map[uint32][]away.Part // what the site that is here has left
 }
 
 func newLeaving(d *Depot, p *Pointer) *leaving {
 	return &leaving{
-		away: store.Away{
-			Format:   store.AwayVersion,
+		away: away.Remainder{
+			Format:   away.Format,
 			Depot:    d.Address,
 			Cluster:  d.Cluster,
 			Sequence: p.Sequence,
@@ -57,8 +59,8 @@ func (l *leaving) body(digest [32]byte, p *bodyPlace) bool {
 	if l == nil || l.need.Bodies[digest] || p.size == 0 {
 		return false
 	}
-	l.away.Bodies = append(l.away.Bodies, store.AwayBody{
-		AwayPart: store.AwayPart{
+	l.away.Bodies = append(l.away.Bodies, away.Body{
+		Part: away.Part{
 			Size:    p.size,
 			SHA256:  digest,
 			Segment: l.number(p.object),
@@ -82,17 +84,17 @@ func (l *leaving) write(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	return root.WriteFile(store.AwayName, b, 0o644)
+	return root.WriteFile(away.FileName, b, 0o644)
 }
 
 // remember reads what the site that is here has left. What cannot be read is nothing.
 func (l *leaving) remember(old *os.Root) {
-	l.old = map[uint32][]store.AwayPart{}
+	l.old = map[uint32][]away.Part{}
 	if old == nil {
 		return
 	}
-	var a store.Away
-	if b, err := old.ReadFile(store.AwayName); err == nil && json.Unmarshal(b, &a) == nil {
+	var a away.Remainder
+	if b, err := old.ReadFile(away.FileName); err == nil && json.Unmarshal(b, &a) == nil {
 		for _, p := range a.Packs {
 			l.old[p.Number] = p.Parts
 		}
@@ -104,9 +106,7 @@ func (l *leaving) leftBefore(num uint32, at int64, c *Chunk) bool {
 	if l == nil {
 		return false
 	}
-	parts := l.old[num]
-	i := sort.Search(len(parts), func(i int) bool { return parts[i].From >= at })
-	return i < len(parts) && parts[i].From == at && parts[i].Size == c.Size && parts[i].SHA256 == c.SHA256
+	return away.Holds(l.old[num], at, c.Size, c.SHA256)
 }
 
 // opened makes the format of a site's database that of one that has left something: programs that do not know
@@ -121,7 +121,7 @@ func opened(_ context.Context, st *store.State, aside string) error {
 
 // packs fetches the parts of packs that are needed, and the last one whole.
 func (r *receiver) packs(ctx context.Context, m *Manifest, s *store.Site) error {
-	need, err := store.NeededNow(ctx, s)
+	need, err := facts.NeededNow(ctx, s.Records)
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (r *receiver) packs(ctx context.Context, m *Manifest, s *store.Site) error 
 	ranges := rangesOf(need.Places)
 	var pieces []piece
 	for _, f := range r.left.packs {
-		num := store.PackNumber(f.Name)
+		num := travel.PackNumber(f.Name)
 		needs := func(at, size int64) bool { return covers(ranges[num], at, size) }
 		if num >= need.LastPack {
 			needs = everything
@@ -180,7 +180,7 @@ func (r *receiver) file(
 	if err != nil {
 		return nil, err
 	}
-	num := store.PackNumber(f.Name)
+	num := travel.PackNumber(f.Name)
 	here := map[int64]bool{} // offsets of chunks that the local site has
 	same := false
 	if old != nil {
@@ -209,7 +209,7 @@ func (r *receiver) file(
 		return nil, err
 	}
 	r.opened = append(r.opened, file)
-	left := store.AwayPack{Number: num}
+	left := away.Pack{Number: num}
 	for at, c := range f.chunks() {
 		switch {
 		case same && here[at]:
@@ -224,7 +224,7 @@ func (r *receiver) file(
 				return err
 			}))
 		default:
-			left.Parts = append(left.Parts, store.AwayPart{
+			left.Parts = append(left.Parts, away.Part{
 				From:    at,
 				Size:    c.Size,
 				SHA256:  c.SHA256,
@@ -244,15 +244,15 @@ func (r *receiver) file(
 type fetcher struct {
 	ctx   context.Context
 	depot *Depot
-	other store.Bringer // nil for none
+	other away.Bringer // nil for none
 }
 
 // errElsewhere says that something was left in another depot.
 var errElsewhere = errors.New("that is another depot than this one")
 
-// FetchParts implements store.Bringer.
+// FetchParts implements away.Bringer.
 func (f *fetcher) FetchParts(
-	from *store.Away, parts []store.AwayPart, use func(*store.AwayPart, []byte) error,
+	from *away.Remainder, parts []away.Part, use func(*away.Part, []byte) error,
 ) error {
 	if from.Cluster != f.depot.Cluster {
 		if f.other == nil {
@@ -275,8 +275,8 @@ func (f *fetcher) FetchParts(
 	return fetch(f.ctx, f.depot.Store, pieces)
 }
 
-// FetchBody implements store.Bringer.
-func (f *fetcher) FetchBody(from *store.Away, b *store.AwayBody) (io.ReadCloser, error) {
+// FetchBody implements away.Bringer.
+func (f *fetcher) FetchBody(from *away.Remainder, b *away.Body) (io.ReadCloser, error) {
 	switch {
 	case from.Cluster != f.depot.Cluster && f.other == nil:
 		return nil, errElsewhere
@@ -290,7 +290,7 @@ func (f *fetcher) FetchBody(from *store.Away, b *store.AwayBody) (io.ReadCloser,
 		}), nil
 	}
 	var body []byte
-	err := f.FetchParts(from, []store.AwayPart{b.AwayPart}, func(_ *store.AwayPart, raw []byte) error {
+	err := f.FetchParts(from, []away.Part{b.Part}, func(_ *away.Part, raw []byte) error {
 		body = bytes.Clone(raw)
 		return nil
 	})

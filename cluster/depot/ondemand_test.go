@@ -176,7 +176,7 @@ func verified(t testing.TB, dir string, d *depot.Depot) int {
 }
 
 func isWhole(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, "sites", "test", store.AwayName))
+	_, err := os.Lstat(filepath.Join(dir, "sites", "test", "away.json"))
 	return errors.Is(err, fs.ErrNotExist)
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"mirrord/store"
+	"mirrord/store/facts"
 )
 
 // takeRecords notes what the depot has of the job's runs.
@@ -34,7 +35,7 @@ func (r *receiver) bodies(ctx context.Context, m *Manifest, s *store.Site) error
 		return err
 	}
 	var pieces []piece
-	err := store.UsedBodies(ctx, s, func(digest [32]byte) error {
+	err := facts.UsedBodies(ctx, s.Records, func(digest [32]byte) error {
 		if r.state.Bodies.Here(digest) {
 			return nil
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/cluster/objects"
-	"mirrord/store"
+	"mirrord/store/travel"
 )
 
 // segments gathers chunks into objects and puts these, some at a time. One goroutine adds.
@@ -102,7 +102,7 @@ func (s *segments) end() {
 }
 
 // memoryFile is a file that is nowhere: made of bytes.
-func memoryFile(name string, b []byte) (*store.TravelFile, error) {
+func memoryFile(name string, b []byte) (*travel.File, error) {
 	f, err := os.CreateTemp("", "mirrord-depot-")
 	if err != nil {
 		return nil, err
@@ -115,5 +115,5 @@ func memoryFile(name string, b []byte) (*store.TravelFile, error) {
 	if err = errors.Join(err, serr); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &store.TravelFile{Name: name, Info: fi, File: f}, nil
+	return &travel.File{Name: name, Info: fi, File: f}, nil
 }

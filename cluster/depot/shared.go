@@ -19,6 +19,7 @@ import (
 	"mirrord/cluster/objects"
 	"mirrord/internal/regular"
 	"mirrord/store"
+	"mirrord/store/travel"
 )
 
 // SharedName is the name under which a depot keeps what belongs to no site: mirror.db and other files of the
@@ -51,7 +52,7 @@ func (d *Depot) CheckinShared(
 	ctx context.Context, st *store.State, beside Folders, again bool,
 ) (_ *CheckedIn, err error) {
 	defer func() { err = wrapped("check in jobs and shared files", err) }()
-	files, done, err := store.OpenShared(st)
+	files, done, err := travel.OpenShared(st.StateFolder, st.Shared)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +76,9 @@ func (d *Depot) CheckinShared(
 		if err != nil {
 			return nil, err
 		}
-		u.files = append(u.files, store.TravelFile{Name: name, Info: fi, File: f})
+		u.files = append(u.files, travel.File{Name: name, Info: fi, File: f})
 	}
-	slices.SortFunc(u.files, func(a, b store.TravelFile) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(u.files, func(a, b travel.File) int { return strings.Compare(a.Name, b.Name) })
 	known, err := readSharedNotes(st.Dir)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (d *Depot) CheckinShared(
 }
 
 // digestsOf returns the digests of files, by name.
-func digestsOf(files []store.TravelFile) (map[string]SHA256, error) {
+func digestsOf(files []travel.File) (map[string]SHA256, error) {
 	out := map[string]SHA256{}
 	for i := range files {
 		f := &files[i]
@@ -130,7 +131,7 @@ func (f Folders) files() (map[string]string, error) {
 }
 
 func readSharedNotes(dir string) (map[string]*sharedNote, error) {
-	return readNotesIn[sharedNote](filepath.Join(dir, store.DepotNotes))
+	return readNotesIn[sharedNote](filepath.Join(dir, travel.DepotNotes))
 }
 
 // CheckedOutShared says what became of the shared files.
@@ -270,7 +271,7 @@ const broughtName = ".brought.json"
 // Renamed notes that a site is about to get another name, under which it was never in a depot. What a depot
 // has under that name is another mirror. The old name is to be removed: see Removals.
 func Renamed(st *store.State, from, to string) error {
-	notes := filepath.Join(st.Dir, "sites", from, store.DepotNotes)
+	notes := filepath.Join(st.Dir, "sites", from, travel.DepotNotes)
 	if _, err := os.Lstat(notes); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"mirrord/cmd/mirrord/cluster"
-	"mirrord/store"
+	"mirrord/store/away"
 	"mirrord/testing/badnet"
 	"mirrord/testing/certtest"
 	"mirrord/testing/objectstest"
@@ -392,7 +392,7 @@ func TestClusterMoved(t *testing.T) {
 		name := fmt.Sprintf("s%d", i)
 		here("b", "verify", name)
 		here("b", "export", name, "--format", "wacz", "--all-versions", "-o", filepath.Join(w.dir, name+".wacz"))
-		left := filepath.Join(w.dir, "b", "sites", name, store.AwayName)
+		left := filepath.Join(w.dir, "b", "sites", name, away.FileName)
 		if _, err := os.Lstat(left); err == nil {
 			t.Errorf("there is %s still", left)
 		}

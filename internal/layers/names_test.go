@@ -28,7 +28,7 @@ func sharedNames() map[string]string {
 		"File": domain, "Folder": domain, "Frames": door, "Handler": idiom, "Head": domain, "History": domain,
 		"Hosts": door, "Job": layer, "Kind": idiom, "Limits": layer, "LineError": idiom,
 		"Names": door, "Observation": domain, "Options": idiom, "Outcome": layer, "Owner": door,
-		"Page": domain, "Problem": idiom, "ProblemKind": idiom,
+		"Page": domain, "Part": domain, "Problem": idiom, "ProblemKind": idiom,
 		"Reader": idiom, "Record": domain, "Records": door,
 		"Request": idiom, "Resource": domain, "Result": idiom,
 		"Robots": door, "Rule": domain, "Run": layer, "RunOptions": layer,

@@ -34,5 +34,13 @@ var (
 	KeyToken   = []byte("token")   // of the last lease; absent when only older versions have opened the site
 )
 
-// SiteDB is the database of a site.
-const SiteDB = "site.db"
+// Names in the folder of a site.
+const (
+	SiteDB = "site.db" // its database
+	// GlanceFile has what lists show of the database, kept by its writer, so that looking at the site needs no
+	// copy of it
+	GlanceFile = "glance.json"
+	// DamagedFolder keeps what Redo and Rebuild took out of use, the second time with "-2" behind it, and so on.
+	// Nothing reads it; it may be deleted
+	DamagedFolder = "damaged"
+)

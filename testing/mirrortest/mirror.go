@@ -24,6 +24,7 @@ import (
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/away"
 	"mirrord/store/home"
 	"mirrord/store/record"
 )
@@ -63,8 +64,8 @@ type Mirror struct {
 	// Confirm is that of mirror.Options; 0: negative, so that a page that is gone leaves in one run.
 	Confirm time.Duration
 
-	Away     store.Bringer // of the state
-	PackSize int64         // of the state
+	Away     away.Bringer // of the state
+	PackSize int64        // of the state
 
 	Durable bool // documents are stored as a daemon does it, packed and synced
 	Rests   bool // dead ends rest, as in a run of the daemon; else each run requests them

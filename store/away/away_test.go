@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package away
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func TestBeginBesideAway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := bodies.Open(root, &awaySite{packs: map[uint32]*awayPack{2: {}, 3: {}}})
+		p := bodies.Open(root, &Site{packs: map[uint32]*packParts{2: {}, 3: {}}})
 		if err := p.Begin(2, size); err != nil {
 			t.Fatal(err)
 		}

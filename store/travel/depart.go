@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+// Package travel is the room of package store that has what moves a site to another machine, or a part of
+// the state: the files that go, from a view of it, and the folder in which a site arrives.
+package travel
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,11 +14,13 @@ import (
 	"strings"
 
 	"mirrord/internal/dbpages"
+	"mirrord/store/away"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/log"
-	"mirrord/store/record"
 	"mirrord/store/shared"
 	"mirrord/store/trees"
 )
@@ -30,50 +33,59 @@ const DepotNotes = "depots.json"
 // was set aside, are of use here only.
 func travels(name string) bool {
 	switch name {
-	case trees.Dir, trees.VersionsDir, trees.CurrentLink, log.Folder, db.LockName, damagedFolder, DepotNotes,
-		AwayName, glanceName:
+	case trees.Dir, trees.VersionsDir, trees.CurrentLink, log.Folder, db.LockName, home.DamagedFolder,
+		home.GlanceFile, DepotNotes, away.FileName:
 		return false
 	}
 	return name[0] != '.' && !strings.HasPrefix(name, home.SiteDB+".")
 }
 
-// TravelFile is a file that goes where a site goes, or where the state goes.
-type TravelFile struct {
+// File is a file that goes where a site goes, or where the state goes.
+type File struct {
 	Name string // in the folder of the site, slash-separated
 	Info fs.FileInfo
 	*os.File
 }
 
 // Size is how long the file was when it was opened. It may be longer now.
-func (f *TravelFile) Size() int64 { return f.Info.Size() }
+func (f *File) Size() int64 { return f.Info.Size() }
 
-// Travelling is a site as of its last commit, with all files that go where it goes. Derived files are not
+// Departure is a site as of its last commit, with all files that go where it goes. Derived files are not
 // among them. The database comes last.
-type Travelling struct {
-	*Site
-	Files []TravelFile
-	Tx    uint64 // the last transaction of the database
-	Token uint64 // that the last lease has left in it
+type Departure struct {
+	Viewed
+	Files   []File
+	Tx      uint64 // the last transaction of the database
+	Token   uint64 // that the last lease has left in it
+	Version int    // the last one, 0 for none
+}
+
+// Viewed is a site that is open for reading.
+type Viewed struct {
+	*facts.Records
+	Packs *bodies.Packs
+	Away  *away.Site // what a depot has of it; nil for nothing
+	Close func() error
 }
 
 // errUnsettled says that packs were removed while they were opened.
 var errUnsettled = fmt.Errorf("packs are being collected: %w", db.ErrBusy)
 
-// OpenTravelling opens a site for travelling, also while a run writes it. Packs and heads are only added to,
-// but by a collection: files that go meanwhile make another attempt.
-func OpenTravelling(s *State, name string) (t *Travelling, err error) {
+// Depart opens a site for travelling, also while a run writes it; view opens it for reading. Packs and heads
+// are only added to, but by a collection: files that go meanwhile make another attempt.
+func Depart(s *home.StateFolder, name string, view func() (Viewed, error)) (d *Departure, err error) {
 	for range 20 {
-		if t, err = openTravelling(s, name); !errors.Is(err, errUnsettled) {
+		if d, err = depart(s, name, view); !errors.Is(err, errUnsettled) {
 			break
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
-	return t, nil
+	return d, nil
 }
 
-func openTravelling(s *State, name string) (_ *Travelling, err error) {
+func depart(s *home.StateFolder, name string, view func() (Viewed, error)) (_ *Departure, err error) {
 	if err := home.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -82,14 +94,14 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 	if err != nil {
 		return nil, err
 	}
-	view, err := s.ViewSite(name)
+	v, err := view()
 	if err != nil {
 		return nil, err
 	}
-	t := &Travelling{Site: view}
+	d := &Departure{Viewed: v}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, t.Close())
+			err = errors.Join(err, d.Close())
 		}
 	}()
 	names, err := travelNames(s.Root.FS(), dir)
@@ -98,58 +110,59 @@ func openTravelling(s *State, name string) (_ *Travelling, err error) {
 	}
 	for _, file := range names {
 		if file != home.SiteDB {
-			if err := t.add(file); err != nil {
+			if err := d.add(file); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if segment, batches := view.DB.Journal.List(); len(batches) > 0 {
-		if err := t.add(log.Folder + "/" + filepath.Base(segment.Name())); err != nil {
+	if segment, batches := d.DB.Journal.List(); len(batches) > 0 {
+		if err := d.add(log.Folder + "/" + filepath.Base(segment.Name())); err != nil {
 			return nil, err
 		}
 	}
 	for _, file := range before { // the view may refer to it
 		data := strings.HasPrefix(file, "packs/") || strings.HasPrefix(file, "heads.")
-		if data && !slices.ContainsFunc(t.Files, func(f TravelFile) bool { return f.Name == file }) {
+		if data && !slices.ContainsFunc(d.Files, func(f File) bool { return f.Name == file }) {
 			return nil, errUnsettled
 		}
 	}
-	head, err := dbpages.ReadCommit(view.DB.File)
+	head, err := dbpages.ReadCommit(d.DB.File)
 	if err != nil {
-		return nil, view.DB.Damaged(err)
+		return nil, d.DB.Damaged(err)
 	}
-	fi, err := view.DB.File.Stat()
+	fi, err := d.DB.File.Stat()
 	if err != nil {
 		return nil, disk.Err("look at "+home.SiteDB, err)
 	}
-	t.Tx = head.Tx
-	t.Files = append(t.Files, TravelFile{Name: home.SiteDB, Info: fi, File: view.DB.File})
-	return t, view.DB.View(func(tx *db.Tx) error {
-		t.Token = home.TokenIn(tx.Meta())
-		return nil
+	d.Tx = head.Tx
+	d.Files = append(d.Files, File{Name: home.SiteDB, Info: fi, File: d.DB.File})
+	return d, d.DB.View(func(tx *db.Tx) (err error) {
+		d.Token = home.TokenIn(tx.Meta())
+		d.Version, err = trees.LastKnown(tx)
+		return err
 	})
 }
 
 // add opens a file; one that went meanwhile is left out.
-func (t *Travelling) add(name string) error {
-	f, err := openTravel(t.Root, name)
+func (d *Departure) add(name string) error {
+	f, err := openFile(d.Root, name)
 	if err == nil {
-		t.Files = append(t.Files, f)
+		d.Files = append(d.Files, f)
 	}
 	return disk.Err("open "+name, disk.UnlessGone(err))
 }
 
-// openTravel opens a file that goes where a site or the state goes.
-func openTravel(root *os.Root, name string) (TravelFile, error) {
+// openFile opens a file that goes where a site or the state goes.
+func openFile(root *os.Root, name string) (File, error) {
 	f, err := root.Open(name)
 	if err != nil {
-		return TravelFile{}, err
+		return File{}, err
 	}
 	fi, err := f.Stat()
 	if err != nil {
 		f.Close() // it was not read
 	}
-	return TravelFile{Name: name, Info: fi, File: f}, err
+	return File{Name: name, Info: fi, File: f}, err
 }
 
 // travelNames lists the files of a site's folder that travel, sorted.
@@ -177,49 +190,39 @@ func travelNames(fsys fs.FS, dir string) (names []string, err error) {
 }
 
 // Close lets go of the site and its files.
-func (t *Travelling) Close() error {
+func (d *Departure) Close() error {
 	var errs []error
-	for _, f := range t.Files {
+	for _, f := range d.Files {
 		if f.Name != home.SiteDB { // which belongs to the view
 			errs = append(errs, f.File.Close())
 		}
 	}
-	return errors.Join(append(errs, t.Site.Close())...)
+	return errors.Join(append(errs, d.Viewed.Close())...)
 }
 
-// Published is the number of the last version, 0 for none.
-func (t *Travelling) Published() (int, error) {
-	vs, err := t.Versions.List()
-	if err != nil || len(vs) == 0 {
-		return 0, err
-	}
-	return vs[len(vs)-1].Number, nil
+// PackNumber is the number of the pack that is a file of a site's folder; 0 for another file.
+func PackNumber(file string) uint32 {
+	name, _ := strings.CutPrefix(file, "packs/")
+	return disk.NumberOf(name, bodies.PackName)
 }
 
-// UsedBodies calls f for each body that is published as it came and that a record, a kept version or the
-// unfinished run refers to, in order of digests.
-func UsedBodies(ctx context.Context, s *Site, f func(digest [32]byte) error) error {
-	var used [][32]byte
-	err := s.Records.Bodied(ctx, func(r *record.Resource, _ bool) error {
-		if r.Body == record.BlobBody {
-			used = append(used, r.Digest)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	slices.SortFunc(used, func(a, b [32]byte) int { return slices.Compare(a[:], b[:]) })
-	for _, digest := range slices.Compact(used) {
-		if err := f(digest); err != nil {
-			return err
-		}
+// Left reports whether a check-out left a part of a file in the depot, with those bytes: they count,
+// regardless of the local file.
+func (d *Departure) Left(file string, from, size int64, digest away.SHA256) bool {
+	num := PackNumber(file)
+	return num > 0 && d.Away.Left(num, from, size, digest)
+}
+
+// Bring makes a range of a file be here.
+func (d *Departure) Bring(file string, from, to int64) error {
+	if num := PackNumber(file); num > 0 {
+		return d.Packs.Bring(num, from, to)
 	}
 	return nil
 }
 
 // LastTransaction is the number of the last transaction of a site's database; 0 when it has none.
-func LastTransaction(s *State, name string) (uint64, error) {
+func LastTransaction(s *home.StateFolder, name string) (uint64, error) {
 	f, err := s.Root.Open("sites/" + name + "/" + home.SiteDB)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -234,7 +237,7 @@ func LastTransaction(s *State, name string) (uint64, error) {
 
 // OpenShared opens the files of a state that belong to no site: mirror.db as of its last commit, and what
 // lies beside it. Sockets, locks and what was set aside are left out. done lets go of them.
-func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
+func OpenShared(s *home.StateFolder, of *shared.Database) (files []File, done func() error, err error) {
 	var d *db.DB
 	done = func() error {
 		var errs []error
@@ -255,20 +258,20 @@ func OpenShared(s *State) (files []TravelFile, done func() error, err error) {
 		if err != nil || own || !e.Type().IsRegular() {
 			continue
 		}
-		var f TravelFile
-		if f, err = openTravel(s.Root, e.Name()); err == nil {
+		var f File
+		if f, err = openFile(s.Root, e.Name()); err == nil {
 			files = append(files, f)
 		}
 	}
 	if err == nil {
-		if d, err = s.Shared.Copy(); errors.Is(err, shared.ErrNone) {
+		if d, err = of.Copy(); errors.Is(err, shared.ErrNone) {
 			return files, done, nil
 		}
 	}
 	if err == nil {
 		var fi fs.FileInfo
 		if fi, err = d.File.Stat(); err == nil {
-			files = append(files, TravelFile{Name: shared.FileName, Info: fi, File: d.File})
+			files = append(files, File{Name: shared.FileName, Info: fi, File: d.File})
 		}
 	}
 	if err != nil {

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+// Package away is the room of package store that knows what a check-out has left in a depot, and fetches it
+// when it is read. It knows packs and bodies, and no record.
+//
+// A check-out may leave parts of packs, and bodies, in the depot that it comes from. Such a pack is as long
+// as it was, with holes. The file FileName of the site's folder says which parts may be holes, which bodies
+// may be missing, and where the depot has them. Nothing changes the file; the next check-out replaces it, and
+// Drop removes it. Whether a part has come is decided by its digest alone: so a kill at any point, and
+// two processes that bring the same part, do no harm. No frame is appended to a pack that the file names.
+package away
 
 import (
 	"crypto/sha256"
@@ -20,20 +28,15 @@ import (
 	"mirrord/store/blobs"
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
-// A check-out may leave parts of packs, and bodies, in the depot that it comes from. Such a pack is as long
-// as it was, with holes. The file AwayName of the site's folder says which parts may be holes, which bodies
-// may be missing, and where the depot has them. Nothing changes the file; the next check-out replaces it, and
-// BringAll removes it. Whether a part has come is decided by its digest alone: so a kill at any point, and
-// two processes that bring the same part, do no harm. No frame is appended to a pack that the file names.
+// FileName is the file of a site's folder that lists what only a depot has. It stays on its machine.
+const FileName = "away.json"
 
-// AwayName is the file of a site's folder that lists what only a depot has. It stays on its machine.
-const AwayName = "away.json"
-
-// AwayVersion is the version of that file.
-const AwayVersion = 1
+// Format is the version of that file.
+const Format = 1
 
 // SHA256 is a SHA-256, as hexadecimal digits in JSON.
 type SHA256 [32]byte
@@ -54,82 +57,83 @@ func (d *SHA256) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Away is what a check-out has left in a depot.
-type Away struct {
-	Format   int        `json:"format"`
-	Depot    string     `json:"depot"`    // its address
-	Cluster  string     `json:"cluster"`  // the identity of a depot
-	Sequence uint64     `json:"sequence"` // of the check-in
-	Segments []string   `json:"objects"`
-	Packs    []AwayPack `json:"packs,omitempty"`
-	Bodies   []AwayBody `json:"bodies,omitempty"`
+// Remainder is what a check-out has left in a depot.
+type Remainder struct {
+	Format   int      `json:"format"`
+	Depot    string   `json:"depot"`    // its address
+	Cluster  string   `json:"cluster"`  // the identity of a depot
+	Sequence uint64   `json:"sequence"` // of the check-in
+	Segments []string `json:"objects"`
+	Packs    []Pack   `json:"packs,omitempty"`
+	Bodies   []Body   `json:"bodies,omitempty"`
 }
 
-// AwayPack is a pack of which parts may be holes, by where they begin.
-type AwayPack struct {
-	Number uint32     `json:"number"`
-	Parts  []AwayPart `json:"parts"`
+// Pack is a pack of which parts may be holes, by where they begin.
+type Pack struct {
+	Number uint32 `json:"number"`
+	Parts  []Part `json:"parts"`
 }
 
-// AwayPart is a part of a pack, or a body, and where the depot has it: as it is, or as a zstd frame when
+// Part is a part of a pack, or a body, and where the depot has it: as it is, or as a zstd frame when
 // Stored is smaller.
-type AwayPart struct {
+type Part struct {
 	From    int64  `json:"from,omitempty"` // in the pack
 	Size    int64  `json:"n"`
 	SHA256  SHA256 `json:"d"`
-	Segment int    `json:"o"` // number in Away.Segments
+	Segment int    `json:"o"` // number in Remainder.Segments
 	At      int64  `json:"at"`
 	Stored  int64  `json:"s"`
 }
 
-// AwayBody is a body that is published as it came.
-type AwayBody struct {
-	AwayPart
+// Body is a body that is published as it came.
+type Body struct {
+	Part
 	Modified int64 `json:"m"` // Unix nanoseconds
 }
 
 // Bringer fetches what check-outs left in depots.
 type Bringer interface {
 	// FetchParts calls use with the bytes of each part, which have its digest, from several goroutines.
-	FetchParts(from *Away, parts []AwayPart, use func(p *AwayPart, raw []byte) error) error
+	FetchParts(from *Remainder, parts []Part, use func(p *Part, raw []byte) error) error
 	// FetchBody opens a body. Its bytes may not have its digest.
-	FetchBody(from *Away, p *AwayBody) (io.ReadCloser, error)
+	FetchBody(from *Remainder, p *Body) (io.ReadCloser, error)
 }
 
-// awaySite is what a site has in a depot.
-type awaySite struct {
-	Away
+// Site is what a site has in a depot.
+type Site struct {
+	Remainder
 	site   string
 	info   fs.FileInfo // of the file that says so
 	fetch  Bringer     // nil: nothing can be fetched
-	packs  map[uint32]*awayPack
-	bodies map[[32]byte]*AwayBody
+	packs  map[uint32]*packParts
+	bodies map[[32]byte]*Body
 
 	mu sync.Mutex // held during a fetch
 }
 
-// awayPack is an AwayPack, and which parts are known to be here.
-type awayPack struct {
-	parts []AwayPart
+// packParts is a Pack, and which parts are known to be here.
+type packParts struct {
+	parts []Part
 	here  []atomic.Bool
 }
 
-// aways caches what the sites of a state have in depots.
-type aways struct {
-	fetch Bringer
+// State caches what the sites of a state have in depots.
+type State struct {
+	In    *home.StateFolder
+	Fetch Bringer // nil: nothing can be fetched
 
 	mu    sync.Mutex
-	sites map[string]*awaySite
+	sites map[string]*Site
 }
 
-// in reads what a site has in a depot, from a file of a folder; nil for nothing.
-func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
+// Of reads what a site has in a depot, from a file of a folder; nil for nothing.
+func (a *State) Of(root *os.Root, file, site string) (*Site, error) {
 	fi, err := root.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, disk.Err("look at "+AwayName, err)
+		return nil, disk.Err("look at "+FileName, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,30 +145,35 @@ func (a *aways) in(root *os.Root, file, site string) (*awaySite, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, disk.ReadErr("read "+AwayName, err)
+		return nil, disk.ReadErr("read "+FileName, err)
 	}
-	s := &awaySite{site: site, info: fi, fetch: a.fetch}
-	if err := json.Unmarshal(b, &s.Away); err != nil {
-		return nil, fmt.Errorf("site %s: %s: %w: %v; a check-out fetches the mirror again", site, AwayName,
+	s := &Site{site: site, info: fi, fetch: a.Fetch}
+	if err := json.Unmarshal(b, &s.Remainder); err != nil {
+		return nil, fmt.Errorf("site %s: %s: %w: %v; a check-out fetches the mirror again", site, FileName,
 			disk.ErrDamaged, err)
 	}
-	if s.Format > AwayVersion {
-		return nil, fmt.Errorf("site %s: %s: %w", site, AwayName, record.ErrNewerFormat)
+	if s.Format > Format {
+		return nil, fmt.Errorf("site %s: %s: %w", site, FileName, record.ErrNewerFormat)
 	}
 	if err := s.index(); err != nil {
-		return nil, fmt.Errorf("site %s: %s: %w: %w", site, AwayName, disk.ErrDamaged, err)
+		return nil, fmt.Errorf("site %s: %s: %w: %w", site, FileName, disk.ErrDamaged, err)
 	}
 	if a.sites == nil {
-		a.sites = map[string]*awaySite{}
+		a.sites = map[string]*Site{}
 	}
 	a.sites[site] = s
 	return s, nil
 }
 
+// Noted is Of for the folder that has the name of a site.
+func (a *State) Noted(name string) (*Site, error) {
+	return a.Of(a.In.Root, "sites/"+name+"/"+FileName, name)
+}
+
 // index builds the look-up tables and validates the records.
-func (a *awaySite) index() error {
-	a.packs, a.bodies = map[uint32]*awayPack{}, map[[32]byte]*AwayBody{}
-	good := func(p *AwayPart) bool {
+func (a *Site) index() error {
+	a.packs, a.bodies = map[uint32]*packParts{}, map[[32]byte]*Body{}
+	good := func(p *Part) bool {
 		return p.Segment >= 0 && p.Segment < len(a.Segments) && p.From >= 0 && p.Size >= 0 && p.At >= 0 &&
 			p.Stored >= 0 && p.Stored <= p.Size
 	}
@@ -177,11 +186,11 @@ func (a *awaySite) index() error {
 			}
 			end = p.Parts[k].From + p.Parts[k].Size
 		}
-		a.packs[p.Number] = &awayPack{parts: p.Parts, here: make([]atomic.Bool, len(p.Parts))}
+		a.packs[p.Number] = &packParts{parts: p.Parts, here: make([]atomic.Bool, len(p.Parts))}
 	}
 	for i := range a.Bodies {
 		b := &a.Bodies[i]
-		if !good(&b.AwayPart) {
+		if !good(&b.Part) {
 			return fmt.Errorf("body %s lies nowhere", b.SHA256)
 		}
 		a.bodies[b.SHA256] = b
@@ -190,7 +199,7 @@ func (a *awaySite) index() error {
 }
 
 // failed is an error of reading what does not come.
-func (a *awaySite) failed(what string, err error) error {
+func (a *Site) failed(what string, err error) error {
 	if err == nil {
 		err = errors.New("this command does not read depots")
 	}
@@ -200,10 +209,10 @@ func (a *awaySite) failed(what string, err error) error {
 }
 
 // Lists reports whether parts of a pack may be holes. a may be nil.
-func (a *awaySite) Lists(num uint32) bool { return a != nil && a.packs[num] != nil }
+func (a *Site) Lists(num uint32) bool { return a != nil && a.packs[num] != nil }
 
 // missing lists the parts of a range that are not known to be here.
-func (p *awayPack) missing(from, to int64) (nums []int) {
+func (p *packParts) missing(from, to int64) (nums []int) {
 	i := sort.Search(len(p.parts), func(i int) bool { return p.parts[i].From+p.parts[i].Size > from })
 	for ; i < len(p.parts) && p.parts[i].From < to; i++ {
 		if !p.here[i].Load() {
@@ -214,7 +223,7 @@ func (p *awayPack) missing(from, to int64) (nums []int) {
 }
 
 // look reads parts, and returns those that have not come.
-func (p *awayPack) look(f *os.File, nums []int) (missing []int) {
+func (p *packParts) look(f *os.File, nums []int) (missing []int) {
 	for _, i := range nums {
 		part := &p.parts[i]
 		raw := make([]byte, part.Size)
@@ -228,7 +237,7 @@ func (p *awayPack) look(f *os.File, nums []int) (missing []int) {
 }
 
 // Bring makes a range of a pack be here.
-func (a *awaySite) Bring(packs *os.Root, num uint32, from, to int64) error {
+func (a *Site) Bring(packs *os.Root, num uint32, from, to int64) error {
 	if !a.Lists(num) {
 		return nil
 	}
@@ -251,8 +260,8 @@ func (a *awaySite) Bring(packs *os.Root, num uint32, from, to int64) error {
 	return errors.Join(err, disk.Err("write pack", f.Close()))
 }
 
-// has reports whether a part of a frame has not come, by an open pack.
-func (a *awaySite) has(packs *bodies.Packs, at record.Place) bool {
+// Has reports whether a part of a frame has not come, by an open pack.
+func (a *Site) Has(packs *bodies.Packs, at record.Place) bool {
 	if !a.Lists(at.Pack) {
 		return false
 	}
@@ -266,13 +275,13 @@ func (a *awaySite) has(packs *bodies.Packs, at record.Place) bool {
 }
 
 // fill writes parts that have not come into their pack.
-func (a *awaySite) fill(f *os.File, pack *awayPack, nums []int) error {
-	parts, number := make([]AwayPart, len(nums)), make(map[int64]int, len(nums))
+func (a *Site) fill(f *os.File, pack *packParts, nums []int) error {
+	parts, number := make([]Part, len(nums)), make(map[int64]int, len(nums))
 	for k, i := range nums {
 		parts[k] = pack.parts[i]
 		number[parts[k].From] = i
 	}
-	return a.parts("parts of the packs", parts, func(p *AwayPart, raw []byte) error {
+	return a.parts("parts of the packs", parts, func(p *Part, raw []byte) error {
 		if _, err := f.WriteAt(raw, p.From); err != nil {
 			return disk.Err("write pack", err)
 		}
@@ -282,7 +291,7 @@ func (a *awaySite) fill(f *os.File, pack *awayPack, nums []int) error {
 }
 
 // parts fetches parts and calls use for each. An error of use is returned as it is.
-func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []byte) error) error {
+func (a *Site) parts(what string, parts []Part, use func(*Part, []byte) error) error {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -290,7 +299,7 @@ func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []by
 		return a.failed(what, nil)
 	}
 	var own atomic.Pointer[error]
-	err := a.fetch.FetchParts(&a.Away, parts, func(p *AwayPart, raw []byte) error {
+	err := a.fetch.FetchParts(&a.Remainder, parts, func(p *Part, raw []byte) error {
 		err := use(p, raw)
 		if err != nil {
 			own.Store(&err)
@@ -306,14 +315,14 @@ func (a *awaySite) parts(what string, parts []AwayPart, use func(*AwayPart, []by
 	return nil
 }
 
-// body finds a body that a site lists as left in a depot; fs.ErrNotExist when none does.
-func (a *aways) body(s *State, d [32]byte) (*blobs.LeftBody, error) {
-	names, err := s.AllSites()
+// Body finds a body that a site lists as left in a depot; fs.ErrNotExist when none does.
+func (a *State) Body(d [32]byte) (*blobs.LeftBody, error) {
+	names, err := a.In.AllSites()
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		left, err := a.in(s.Root, "sites/"+name+"/"+AwayName, name)
+		left, err := a.Noted(name)
 		if err != nil {
 			return nil, err
 		}
@@ -325,14 +334,14 @@ func (a *aways) body(s *State, d [32]byte) (*blobs.LeftBody, error) {
 }
 
 // left is a body as the blobs see it.
-func (a *awaySite) left(body *AwayBody) *blobs.LeftBody {
+func (a *Site) left(body *Body) *blobs.LeftBody {
 	return &blobs.LeftBody{
 		Stat: disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true},
 		Open: func() (io.ReadCloser, error) {
 			if a.fetch == nil {
 				return nil, a.failed("a body", nil)
 			}
-			from, err := a.fetch.FetchBody(&a.Away, body)
+			from, err := a.fetch.FetchBody(&a.Remainder, body)
 			if err != nil {
 				return nil, a.failed("a body", err)
 			}
@@ -345,7 +354,7 @@ func (a *awaySite) left(body *AwayBody) *blobs.LeftBody {
 // awayReader reads a body that a depot has: its errors are those of the depot.
 type awayReader struct {
 	io.ReadCloser
-	a *awaySite
+	a *Site
 }
 
 func (r awayReader) Read(p []byte) (int, error) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package travel
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/trees"
@@ -27,7 +28,7 @@ type Arrival struct {
 	Root  *os.Root // its folder
 	Old   *os.Root // folder of the site that is here; nil for none
 
-	state *State
+	state *home.StateFolder
 	held  *home.HeldSite
 	lock  *os.File
 }
@@ -36,8 +37,8 @@ type Arrival struct {
 const arriveLock = ".arriving"
 
 // Receive begins to make a site. One that a process has open is ErrLocked. Bodies are kept from being
-// collected until the state is closed.
-func Receive(s *State, name string) (a *Arrival, err error) {
+// collected until the state is closed, by spool.
+func Receive(s *home.StateFolder, spool *blobs.Spool, name string) (a *Arrival, err error) {
 	if err := home.CheckName(name); err != nil {
 		return nil, err
 	}
@@ -47,7 +48,7 @@ func Receive(s *State, name string) (a *Arrival, err error) {
 			err = errors.Join(fmt.Errorf("receive site %s: %w", name, err), a.Close())
 		}
 	}()
-	if err := s.Spool.Held(); err != nil {
+	if err := spool.Held(); err != nil {
 		return a, err
 	}
 	if a.held, err = s.HoldSite(name); err != nil && !errors.Is(err, home.ErrNoSite) {
