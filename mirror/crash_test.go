@@ -17,6 +17,7 @@ import (
 	"mirrord/phm"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/upkeep"
 )
 
 // Kill -9 at 20 random moments of runs: the same command ends in the same tree, and nothing committed is
@@ -62,7 +63,7 @@ func killUntilComplete(t *testing.T, rnd *rand.Rand, s *crashSite, dir string, k
 		}
 		kills++
 		readSite(t, dir, func(s *store.Site) {
-			if st, err := s.Verify(t.Context(), func(p store.Problem) {
+			if st, err := s.Verify(t.Context(), func(p upkeep.Problem) {
 				t.Errorf("after kill %d: %s", kills, p)
 			}); err != nil || st.Problems > 0 {
 				t.Fatalf("after kill %d: %d problems, %v", kills, st.Problems, err)

@@ -19,6 +19,7 @@ import (
 
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 	"mirrord/testing/oracle"
 )
 
@@ -157,7 +158,7 @@ func TestCrashDiskFull(t *testing.T) {
 				t.Errorf("with %s: exit %d\n%s", size, code, p.out)
 			}
 			readSite(t, dir, func(s *store.Site) {
-				if _, err := report.Verify(t.Context(), s, func(p store.Problem) {
+				if _, err := report.Verify(t.Context(), s, func(p upkeep.Problem) {
 					t.Errorf("with %s: %s", size, p)
 				}); err != nil {
 					t.Error(err)

@@ -32,6 +32,7 @@ import (
 	"mirrord/store"
 	storehome "mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // Exit codes of a crash run, as those of the program.
@@ -307,7 +308,7 @@ func committed(t *testing.T, dir string, into map[string]bool) {
 func verifyClean(t *testing.T, dir string) {
 	t.Helper()
 	readSite(t, dir, func(s *store.Site) {
-		st, err := report.Verify(t.Context(), s, func(p store.Problem) { t.Errorf("verify: %s", p) })
+		st, err := report.Verify(t.Context(), s, func(p upkeep.Problem) { t.Errorf("verify: %s", p) })
 		if err != nil || st.Problems > 0 {
 			t.Errorf("verify: %d problems, %v", st.Problems, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -102,8 +103,8 @@ func TestDamagedBlobIsFoundAndHealed(t *testing.T) {
 			}
 			found := 0
 			m.Site(func(s *store.Site) {
-				if _, err := report.Verify(t.Context(), s, func(p store.Problem) {
-					if p.Kind == store.BadBlob && p.Subject == home+"/logo.png" {
+				if _, err := report.Verify(t.Context(), s, func(p upkeep.Problem) {
+					if p.Kind == upkeep.BadBlob && p.Subject == home+"/logo.png" {
 						found++
 					}
 				}); err != nil {

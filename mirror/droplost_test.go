@@ -14,6 +14,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -71,7 +72,7 @@ func TestDropLost(t *testing.T) {
 				if got, err = mirror.Mend(t.Context(), st, s, true); err != nil || !got.Dropped {
 					t.Fatal(got, err)
 				}
-				_, err = report.Verify(t.Context(), s, func(p store.Problem) { t.Errorf("verify: %s", p) })
+				_, err = report.Verify(t.Context(), s, func(p upkeep.Problem) { t.Errorf("verify: %s", p) })
 				must(t, err)
 			})
 			if ps := problems(t, m); len(ps) > 0 {

@@ -24,6 +24,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/bodies"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -100,7 +101,7 @@ func wantNothingOf(t *testing.T, m *mirrortest.Mirror, gone func(url string) boo
 			}
 			wantWhole(t, p, gone)
 		}
-		stats, err := report.Verify(t.Context(), s, func(p store.Problem) { t.Errorf("verify: %s", p) })
+		stats, err := report.Verify(t.Context(), s, func(p upkeep.Problem) { t.Errorf("verify: %s", p) })
 		if err != nil || stats.Problems > 0 {
 			t.Errorf("verify: %d problems, %v", stats.Problems, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/store"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -47,10 +48,10 @@ func harmPack(t *testing.T, m *mirrortest.Mirror, url string, version int, zeroe
 }
 
 // problems are what Verify finds.
-func problems(t *testing.T, m *mirrortest.Mirror) (out []store.Problem) {
+func problems(t *testing.T, m *mirrortest.Mirror) (out []upkeep.Problem) {
 	t.Helper()
 	m.Site(func(s *store.Site) {
-		_, err := report.Verify(t.Context(), s, func(p store.Problem) { out = append(out, p) })
+		_, err := report.Verify(t.Context(), s, func(p upkeep.Problem) { out = append(out, p) })
 		must(t, err)
 	})
 	return out

@@ -16,6 +16,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/mirrortest"
 )
 
@@ -266,7 +267,7 @@ func TestPlanNamesTheNextRun(t *testing.T) {
 	m := mirrortest.New(t, f.w, job())
 	m.Run()
 	withSite(t, m, func(_ *store.State, s *store.Site) {
-		if err := s.Notes.CountRun(&store.Run{}); err != nil {
+		if err := s.Notes.CountRun(&record.Run{}); err != nil {
 			t.Fatal(err)
 		}
 	})

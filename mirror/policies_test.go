@@ -28,6 +28,7 @@ import (
 	"mirrord/replay"
 	"mirrord/store"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -174,7 +175,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 	if h, ok := s.(*historyServer); ok && p == policy.Adaptive {
 		wantEvolution(tb, j, db, h.h, syncs)
 	}
-	if _, err := report.Verify(tb.Context(), db, func(p store.Problem) {
+	if _, err := report.Verify(tb.Context(), db, func(p upkeep.Problem) {
 		tb.Errorf("%s: verify: %s", p.Subject, p)
 	}); err != nil {
 		tb.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 	"mirrord/testing/disktest"
 	"mirrord/testing/oracle"
 )
@@ -125,10 +126,10 @@ func afterPowerLoss(
 			if vs, err := s.Versions.List(); (err != nil) || (len(vs) == 0) {
 				t.Errorf("%d versions, %v", len(vs), err)
 			}
-			_, err := report.Verify(t.Context(), s, func(p store.Problem) {
+			_, err := report.Verify(t.Context(), s, func(p upkeep.Problem) {
 				// It is not synced: a later write may be on the disk, and an earlier one not or torn. Nothing is lost,
 				// and the next run begins it again. verify cannot tell this from a bad disk.
-				if p.Kind != store.BadLog {
+				if p.Kind != upkeep.BadLog {
 					t.Error(p)
 				}
 			})

@@ -25,6 +25,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 )
 
 // scaleSite is a site of n pages of a size, in folders of 500, that is made as it is requested. Page k links
@@ -243,11 +244,11 @@ func TestScale(t *testing.T) {
 	})
 	reading("verify --sample=1%", func(_ *report.View, site *store.Site) error {
 		of := 0
-		o := report.SampleOptions{Sampling: store.Sampling{Pick: func(string) bool {
+		o := report.SampleOptions{Sampling: upkeep.Sampling{Pick: func(string) bool {
 			of++
 			return of%100 == 0
 		}}}
-		_, err := report.Sample(t.Context(), site, o, func(p store.Problem) { t.Error(p) })
+		_, err := report.Sample(t.Context(), site, o, func(p upkeep.Problem) { t.Error(p) })
 		return err
 	})
 }

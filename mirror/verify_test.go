@@ -16,13 +16,14 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 )
 
 // verifyDir verifies the site of a state directory and returns what was found, by kind.
-func verifyDir(t *testing.T, dir string) (ps []store.Problem) {
+func verifyDir(t *testing.T, dir string) (ps []upkeep.Problem) {
 	t.Helper()
 	readSite(t, dir, func(s *store.Site) {
-		st, err := report.Verify(t.Context(), s, func(p store.Problem) { ps = append(ps, p) })
+		st, err := report.Verify(t.Context(), s, func(p upkeep.Problem) { ps = append(ps, p) })
 		if err != nil || st.Problems != len(ps) {
 			t.Errorf("%d problems of %d, %v", len(ps), st.Problems, err)
 		}

@@ -17,6 +17,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/facts"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // page is a page of a site: most of it is what all pages have.
@@ -163,7 +164,7 @@ func TestDeltaOverOneOfMany(t *testing.T) {
 	if k := deltasOf(t, s); k != 1 {
 		t.Fatalf("%d deltas", k)
 	}
-	if under, err := s.packs.Under(placesOf(t, s, n)[7]); err != nil || len(under) != 1 {
+	if under, err := s.Frames.Packs.Under(placesOf(t, s, n)[7]); err != nil || len(under) != 1 {
 		t.Fatalf("%+v, %v", under, err)
 	}
 	var gone []*record.Done
@@ -208,7 +209,7 @@ func wantBody(t testing.TB, s *Site, at record.Place, want string) {
 // textsOf unpacks all frames.
 func textsOf(t testing.TB, s *Site) (out []string) {
 	t.Helper()
-	packs, _, err := s.packs.List()
+	packs, _, err := s.Frames.Packs.List()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func textsOf(t testing.TB, s *Site) (out []string) {
 			if string(raw[at.Off:][:4]) == "mPb1" {
 				at.Doc = 1
 			}
-			for text, err := s.packs.Payload(r, at); err == nil; text, err = s.packs.Payload(r, at) {
+			for text, err := s.Frames.Packs.Payload(r, at); err == nil; text, err = s.Frames.Packs.Payload(r, at) {
 				out = append(out, string(text))
 				if at.Doc == 0 {
 					break
@@ -278,15 +279,15 @@ func TestPurgeOneOfMany(t *testing.T) {
 // A damaged frame of many costs all of its documents; each is repaired from its own copy, and so are
 // deltas over them. Those without a copy are lost, and no others.
 func TestHealOneOfMany(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{}, BadFrame)
+	_, s := openTest(t, t.TempDir(), Options{}, upkeep.BadFrame)
 	const n = 6
 	places := bundled(t, s, n)
 	commit(t, s, n, newURLs(n, n+1), documentOver(t, s, n, page(2)+" changed", places[2]))
 	foldAll(t, s, 1)
 	damageAt(t, s, places[0], int64(places[0].Len)-3)
 	bad := 0
-	if _, err := s.Verify(t.Context(), func(p Problem) {
-		if bad++; p.Kind != BadFrame {
+	if _, err := s.Verify(t.Context(), func(p upkeep.Problem) {
+		if bad++; p.Kind != upkeep.BadFrame {
 			t.Errorf("%s", p)
 		}
 	}); err != nil || bad != n+1 {
@@ -296,11 +297,11 @@ func TestHealOneOfMany(t *testing.T) {
 	for id := range n + 1 {
 		urls = append(urls, testURL(id).String())
 	}
-	h, err := Heal(t.Context(), s, urls, func(r *record.Resource) iter.Seq[BodyCopy] {
+	h, err := s.Heal(t.Context(), urls, func(r *record.Resource) iter.Seq[upkeep.BodyCopy] {
 		if r.ID >= n-1 {
-			return slices.Values([]BodyCopy{})
+			return slices.Values([]upkeep.BodyCopy{})
 		}
-		return slices.Values([]BodyCopy{{Body: []byte(page(int(r.ID))), Links: []byte("links")}})
+		return slices.Values([]upkeep.BodyCopy{{Body: []byte(page(int(r.ID))), Links: []byte("links")}})
 	})
 	if err != nil || len(h.URLs) != n || len(h.Lost) != 1 || h.Lost[0].URL != urls[n-1] {
 		t.Fatalf("repaired %v, lost %v, %v", h.URLs, h.Lost, err)

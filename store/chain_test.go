@@ -14,13 +14,14 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // chainOf makes versions of a document as older versions of the program did, each over the one before, with a
 // pack of its own for each. Only the last one is in use.
 func chainOf(t testing.TB, s *Site, n int) (places []record.Place, texts []string) {
 	t.Helper()
-	s.packs.Max = 128 << 10
+	s.Frames.Packs.Max = 128 << 10
 	body := string(random(20_000, 1))
 	filler := func(i int) { document(t, s, i+1, string(random(120_000, byte(i+2)))) }
 	last := documentOver(t, s, 0, body, record.Place{})
@@ -64,7 +65,7 @@ func TestCompactMovesChains(t *testing.T) {
 // Compacting a pack also moves the deltas over its frames, out of packs that stay.
 func TestCompactMovesWhatIsOverABase(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.packs.Max = 128 << 10
+	s.Frames.Packs.Max = 128 << 10
 	base := documentOver(t, s, 0, string(random(20_000, 1)), record.Place{})
 	document(t, s, 9, string(random(100_000, 9))) // a hole
 	body, last := string(random(20_000, 1)), base
@@ -114,7 +115,7 @@ func TestDamagedChains(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s.packs.Forget()
+		s.Frames.Packs.Forget()
 		for i, at := range places {
 			f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), at)
 			if (i < 2 && (err != nil || string(f.Body) != texts[i])) || (i >= 2 && !errors.Is(err, disk.ErrDamaged)) {
@@ -125,9 +126,9 @@ func TestDamagedChains(t *testing.T) {
 		if f, err := s.Frames.ReadFrame(bodies.NewFrameReader(), next); err != nil || string(f.Body) != texts[4] {
 			t.Errorf("%s: the next version: %v", what, err)
 		}
-		var found []Problem
-		if _, err := s.Verify(t.Context(), func(p Problem) { found = append(found, p) }); err != nil ||
-			len(found) != 1 || found[0].Kind != BadFrame {
+		var found []upkeep.Problem
+		if _, err := s.Verify(t.Context(), func(p upkeep.Problem) { found = append(found, p) }); err != nil ||
+			len(found) != 1 || found[0].Kind != upkeep.BadFrame {
 			t.Errorf("%s: verify found %v, %v", what, found, err)
 		}
 		if _, err := s.Compact(t.Context(), true); err != nil {
@@ -137,7 +138,7 @@ func TestDamagedChains(t *testing.T) {
 	if err := os.WriteFile(name, good, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 }
 
 func appendOver(t testing.TB, s *Site, w *bodies.FrameWriter, body []byte, old record.Place) record.Place {
@@ -153,7 +154,7 @@ func appendOver(t testing.TB, s *Site, w *bodies.FrameWriter, body []byte, old r
 // depthOf is how many frames must be read before the one at a place.
 func depthOf(t testing.TB, s *Site, at record.Place) int {
 	t.Helper()
-	under, err := s.packs.Under(at)
+	under, err := s.Frames.Packs.Under(at)
 	if err != nil {
 		t.Fatal(err)
 	}

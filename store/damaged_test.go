@@ -19,6 +19,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/record"
 	"mirrord/store/travel"
+	"mirrord/store/upkeep"
 )
 
 // When the disk has lost the end of a pack, what comes later does not take the place of what records still
@@ -33,7 +34,7 @@ func TestLostFramesAreNotOtherOnes(t *testing.T) {
 	if err := os.Truncate(filepath.Join(s.Dir, "packs", bodies.PackName(1)), 0); err != nil {
 		t.Fatal(err)
 	}
-	_, s = openTest(t, dir, Options{}, BadFrame)
+	_, s = openTest(t, dir, Options{}, upkeep.BadFrame)
 	now := document(t, s, 1, string(random(3000, 2))) // as long as the lost one
 	more := document(t, s, 2, string(random(5000, 3)))
 	commit(t, s, 1, newURLs(1, 3), now, more)
@@ -78,7 +79,7 @@ func TestDiscardBeforeSync(t *testing.T) {
 	if err := os.WriteFile(blobFile(s, d.Digest), []byte("wrong"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if missing, err := s.kept.Discard(d.Digest); !missing || err != nil {
+	if missing, err := s.Kept.Discard(d.Digest); !missing || err != nil {
 		t.Fatal(missing, err)
 	}
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "page"))
@@ -128,8 +129,8 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 
 // A pack that has to stay, because something in it cannot be read, does not make others grow with every call.
 func TestCompactLeavesADamagedPackOnce(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
-	s.packs.Max = 256 << 10
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, upkeep.BadFrame)
+	s.Frames.Packs.Max = 256 << 10
 	var done []*record.Done
 	for id := range 8 {
 		if d := document(t, s, id, string(random(60_000, byte(id)))); id == 1 || id == 3 || id > 5 {
@@ -156,7 +157,7 @@ func TestCompactLeavesADamagedPackOnce(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 	size := func() int64 { return sizeOf(t, filepath.Join(s.Dir, "packs")) }
 	if c := compact(t, s, false); len(c.Damaged) != 1 {
 		t.Fatalf("%+v", c)
@@ -180,8 +181,8 @@ func TestVerifyDoesNotWalkImpossibleSets(t *testing.T) {
 	if err := s.Records.AddObservation(&record.Observation{Run: 1, Asked: all, Changed: all}); err != nil {
 		t.Fatal(err)
 	}
-	var found []Problem
-	if _, err := s.Verify(t.Context(), func(p Problem) { found = append(found, p) }); err != nil ||
+	var found []upkeep.Problem
+	if _, err := s.Verify(t.Context(), func(p upkeep.Problem) { found = append(found, p) }); err != nil ||
 		len(found) != 1 {
 		t.Errorf("%v, %v", found, err)
 	}
@@ -199,7 +200,7 @@ func TestRebuildAgain(t *testing.T) {
 	st, s := openTest(t, dir, Options{})
 	commit(t, s, 0, newURLs(0, 1), document(t, s, 0, "page"))
 	foldAll(t, s, 1)
-	if err := s.packs.Finish(); err != nil {
+	if err := s.Frames.Packs.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	publishTest(t, s, 1, map[string]string{phm.MetaName: "{"})

@@ -175,7 +175,7 @@ func TestValuesAreChecked(t *testing.T) {
 				!strings.HasPrefix(err.Error(), "site.db is damaged: ") {
 				t.Errorf("%v", err)
 			}
-			if bad, err := s.unreadable(t.Context()); !bad || err != nil {
+			if bad, err := s.Unreadable(t.Context()); !bad || err != nil {
 				t.Errorf("a rebuild is refused: %v, %v", bad, err)
 			}
 			if err := s.Close(); err != nil {
@@ -186,7 +186,7 @@ func TestValuesAreChecked(t *testing.T) {
 			}
 			if s, err := st.OpenSite("x"); err != nil {
 				t.Error(err)
-			} else if bad, err := s.unreadable(t.Context()); bad || err != nil {
+			} else if bad, err := s.Unreadable(t.Context()); bad || err != nil {
 				t.Errorf("after the rebuild: %v, %v", bad, err)
 			} else {
 				s.Close()

@@ -14,6 +14,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // Any damage of a delta or its base is ErrDamaged, and never another document.
@@ -65,7 +66,7 @@ func TestDamagedDeltas(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s.packs.Forget()
+		s.Frames.Packs.Forget()
 		if _, err := s.Frames.ReadFrame(bodies.NewFrameReader(), changed.At); !errors.Is(err, disk.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -75,22 +76,22 @@ func TestDamagedDeltas(t *testing.T) {
 	if err := os.WriteFile(name, bad, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var found []Problem
-	if _, err := s.Verify(t.Context(), func(p Problem) { found = append(found, p) }); err != nil ||
-		len(found) != 1 || found[0].Kind != BadFrame || found[0].Subject != testURL(1).String() {
+	var found []upkeep.Problem
+	if _, err := s.Verify(t.Context(), func(p upkeep.Problem) { found = append(found, p) }); err != nil ||
+		len(found) != 1 || found[0].Kind != upkeep.BadFrame || found[0].Subject != testURL(1).String() {
 		t.Errorf("verify found %v, %v", found, err)
 	}
 	if err := os.WriteFile(name, good, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 }
 
 // A base that no record refers to stays as long as its delta, moves with its pack, and goes with its
 // delta.
 func TestCompactMovesBases(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.packs.Max = 256 << 10
+	s.Frames.Packs.Max = 256 << 10
 	body := string(random(60_000, 1))
 	base := documentOver(t, s, 0, body, record.Place{})
 	var filler []*record.Done
@@ -130,8 +131,8 @@ func TestCompactMovesBases(t *testing.T) {
 
 // An unreadable delta stays where it is when its base moves; the others over the same base move with it.
 func TestCompactBesideADamagedDelta(t *testing.T) {
-	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, BadFrame)
-	s.packs.Max = 256 << 10
+	_, s := openTest(t, t.TempDir(), Options{Volatile: true}, upkeep.BadFrame)
+	s.Frames.Packs.Max = 256 << 10
 	body := string(random(60_000, 1))
 	base := documentOver(t, s, 0, body, record.Place{})
 	for id := 2; id < 6; id++ {
@@ -150,7 +151,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 	if c := compact(t, s, false); c.Packs == 0 || len(c.Damaged) > 0 {
 		t.Errorf("%+v", c)
 	}
@@ -170,7 +171,7 @@ func TestCompactBesideADamagedDelta(t *testing.T) {
 // The base of a document of an unfinished run stays where it is, because the journal is not rewritten.
 func TestCompactLeavesBasesOfTheJournal(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.packs.Max = 256 << 10
+	s.Frames.Packs.Max = 256 << 10
 	body := string(random(60_000, 1))
 	base := documentOver(t, s, 0, body, record.Place{})
 	for id := 1; id < 6; id++ {

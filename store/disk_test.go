@@ -57,7 +57,7 @@ func fill(t *testing.T, s *Site, first int) (kept int, err error) {
 		}, Linked: true}
 		if n%3 == 0 {
 			d.Body = record.BlobBody
-			err = s.kept.Put(d.Digest, body, at(1))
+			err = s.Kept.Put(d.Digest, body, at(1))
 		} else {
 			d.Body = record.PackBody
 			d.At, err = s.Frames.AppendFrame(w, bodies.FrameMetaOf(&d.Resource), nil, body)

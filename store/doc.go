@@ -93,7 +93,7 @@
 //	12  edit script    of a version, in zstd: lines "+", "-" or "~" and a line of the
 //	                   file table                                                       record
 //	13  note           JSON (version, run, publish, tree, shared fact), a number, or a
-//	                   text, by the name of its key                                     site.go, shared
+//	                   text, by the name of its key                                     record, trees, shared
 //
 // Beside them:
 //
@@ -102,7 +102,7 @@
 //	15  fingerprints   magic, time 8 bytes, last number 4, count 4, sorted numbers of 4
 //	                   bytes, checksum                                                  mirror/source
 //	16  files of text  JSON (a note of a part, away.json, glance.json and others) and
-//	                   lines (damaged.urls, damaged.files, public-names, fact.*)        blobs, away.go
+//	                   lines (damaged.urls, damaged.files, public-names, fact.*)        blobs, away
 //
 // Published trees are PHM, see docs/phm.md, and no format of this package.
 //

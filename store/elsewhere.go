@@ -17,14 +17,14 @@ import (
 // they came, or as a file of its tree. One goroutine uses it.
 type Elsewhere struct {
 	state  *State
+	sites  []*Site // that have some
 	places map[[32]byte][]elsewhere
-	docs   map[string]*bodies.Packs
 	frames *bodies.FrameReader
 }
 
 // elsewhere is where another site has a body.
 type elsewhere struct {
-	site string
+	*Site
 	at   record.Place // of a document; zero for a body that is published as it came
 	path string       // mirror path
 }
@@ -40,7 +40,6 @@ func LookElsewhere(
 	e := &Elsewhere{
 		state:  s,
 		places: map[[32]byte][]elsewhere{},
-		docs:   map[string]*bodies.Packs{},
 		frames: bodies.NewFrameReader(),
 	}
 	names, err := s.Sites()
@@ -55,7 +54,7 @@ func LookElsewhere(
 			s.opt.Log.Debug("no copies of bodies from there", "site", name, "err", err)
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, errors.Join(err, e.Close())
 		}
 	}
 	return e, nil
@@ -67,13 +66,18 @@ func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]boo
 	if err != nil {
 		return err
 	}
+	found := false
 	err = site.Records.Every(func(r *record.Resource) error {
 		if have := e.places[r.Digest]; r.Body != record.NoBody && want[r.Digest] && len(have) < mostElsewhere {
-			e.places[r.Digest] = append(have, elsewhere{site: name, at: r.At, path: r.Path})
+			e.places[r.Digest], found = append(have, elsewhere{site, r.At, r.Path}), true
 		}
 		return ctx.Err()
 	})
-	return errors.Join(err, site.Close())
+	if !found {
+		return errors.Join(err, site.Close())
+	}
+	e.sites = append(e.sites, site)
+	return err
 }
 
 // Body returns a body; nil when no site has a good one.
@@ -86,42 +90,23 @@ func (e *Elsewhere) Body(digest [32]byte) []byte {
 		}
 	}
 	for _, p := range e.places[digest] {
-		if b := e.document(p); b != nil && right(b) {
-			return b
+		if p.at.Len > 0 {
+			if f, err := p.Frames.ReadFrame(e.frames, p.at); (err == nil) && right(f.Body) {
+				return slices.Clone(f.Body)
+			}
 		}
-		file := "sites/" + p.site + "/" + trees.CurrentLink + "/" + p.path
-		if b, err := e.state.Root.ReadFile(file); (err == nil) && right(b) {
+		if b, err := p.Root.ReadFile(trees.CurrentLink + "/" + p.path); (err == nil) && right(b) {
 			return b
 		}
 	}
 	return nil
 }
 
-// document reads a document of another site; nil when it cannot.
-func (e *Elsewhere) document(p elsewhere) []byte {
-	if p.at.Len == 0 {
-		return nil
-	}
-	docs := e.docs[p.site]
-	if docs == nil {
-		var err error
-		if docs, err = e.state.Documents(p.site); err != nil {
-			return nil
-		}
-		e.docs[p.site] = docs
-	}
-	f, err := docs.ReadFrame(e.frames, p.at)
-	if err != nil {
-		return nil
-	}
-	return slices.Clone(f.Body)
-}
-
-// Close lets go of the packs of the other sites.
+// Close lets go of the other sites.
 func (e *Elsewhere) Close() error {
 	var errs []error
-	for _, d := range e.docs {
-		errs = append(errs, d.Close())
+	for _, site := range e.sites {
+		errs = append(errs, site.Close())
 	}
 	return errors.Join(errs...)
 }

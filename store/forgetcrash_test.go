@@ -15,6 +15,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -100,7 +101,7 @@ func gone(t *testing.T, dir, text string) string {
 		t.Fatal(err)
 	}
 	withSite(t, dir, func(_ *store.State, s *store.Site) {
-		stats, err := report.Verify(t.Context(), s, func(p store.Problem) { t.Errorf("verify: %s", p) })
+		stats, err := report.Verify(t.Context(), s, func(p upkeep.Problem) { t.Errorf("verify: %s", p) })
 		if err != nil || stats.Problems > 0 {
 			t.Errorf("%d problems, %v", stats.Problems, err)
 		}

@@ -4,86 +4,119 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
 
-	"mirrord/site"
-	"mirrord/store/collect"
+	"mirrord/store/blobs"
 	"mirrord/store/disk"
-	"mirrord/store/facts"
+	"mirrord/store/home"
+	"mirrord/store/log"
+	"mirrord/store/record"
 )
 
-// Compact gives the space of documents and heads that nothing refers to back. With dry it only says what it
-// would do. No run may be under way. What it was not able to read it leaves where it is.
-func (s *Site) Compact(ctx context.Context, dry bool) (c collect.Compaction, err error) {
-	defer explain(&err, "compact packs of %s", s.Name)
-	if !dry {
-		if err := s.Owned(); err != nil {
-			return c, err
-		}
-		if err := (facts.CollectedRecords{Records: s.Records}).ForgetBodies(); err != nil {
-			return c, err
-		}
+// CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites
+// are held meanwhile: one that a process has open is ErrLocked, and one that cannot be read ends the call
+// too, because its references are unknown; then nothing is deleted. With dry it only says what it would
+// do, by views of the sites: blobs that a run has stored and not committed yet count as unused then. The
+// caller must have no site open.
+func (s *State) CollectBlobs(ctx context.Context, dry bool) (f blobs.BlobsFreed, err error) {
+	defer disk.Explain(&err, "collect blobs")
+	names, err := s.AllSites()
+	if err == nil && !dry {
+		names, err = dropAside(s, names)
 	}
-	return s.collect(ctx, nil, dry)
-}
-
-// Purge is Compact that leaves no byte of documents and heads that nothing refers to, and none of the frames
-// of URLs that is names. No record may refer to these. A pack with a document in use that cannot be read
-// stays, and is in Compaction.Damaged. The log is begun again.
-func (s *Site) Purge(ctx context.Context, is func(url string) bool) (c collect.Compaction, err error) {
-	defer explain(&err, "purge packs of %s", s.Name)
-	if err := s.Owned(); err != nil {
-		return c, err
-	}
-	gone := map[uint32]bool{}
-	all := func(_, _ uint32) bool { return true }
-	err = s.Records.Numbers(all, func(id uint32, u site.URL) {
-		if is(u.String()) {
-			gone[id] = true
-		}
-	})
 	if err != nil {
-		return c, err
+		return f, err
 	}
-	if c, err = s.collect(ctx, gone, false); err != nil {
-		return c, err
+	var open []*Site
+	defer func() {
+		for _, o := range open {
+			err = errors.Join(err, o.Close())
+		}
+	}()
+	openSite := s.OpenSite
+	if dry {
+		openSite = func(name string) (*Site, error) { return s.openSite(name, viewing) }
 	}
-	return c, RenewLog(s)
+	for _, name := range names {
+		_, err := s.Root.Lstat("sites/" + name + "/" + home.SiteDB)
+		_, lerr := s.Root.Lstat("sites/" + name + "/" + log.Folder)
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(lerr, fs.ErrNotExist) {
+			continue // a first run that was cut off before it stored anything
+		}
+		o, err := openSite(name)
+		if err != nil {
+			return f, err
+		}
+		open = append(open, o)
+	}
+	if dry {
+		return sweepBlobs(ctx, s, open, true)
+	}
+	alone, release, err := s.Spool.Alone(len(open))
+	if err != nil {
+		return f, err
+	}
+	if !alone {
+		return f, fmt.Errorf("a new site is being mirrored: %w", disk.ErrLocked)
+	}
+	defer release()
+	if err := s.FinishRemovals(); err != nil {
+		return f, err
+	}
+	return sweepBlobs(ctx, s, open, false)
 }
 
-func (s *Site) collect(
-	ctx context.Context, gone map[uint32]bool, dry bool,
-) (c collect.Compaction, err error) {
-	w, err := s.compactor(gone)
-	if err == nil {
-		c, err = w.CompactPacks(ctx, dry)
+// asideAge is after what time a site that was made aside is one that a killed process has left.
+const asideAge = 24 * time.Hour
+
+// dropAside removes sites that killed processes have left aside, and returns the names of the others.
+func dropAside(s *State, names []string) (left []string, err error) {
+	for _, name := range names {
+		fi, serr := s.Root.Lstat("sites/" + name + "/" + home.SiteDB)
+		old := serr == nil && s.Now().Sub(fi.ModTime()) > asideAge
+		if strings.HasPrefix(name, home.AsideMark) && old {
+			if rerr := s.RemoveSite(name); rerr == nil {
+				continue
+			} else if !errors.Is(rerr, disk.ErrLocked) {
+				err = errors.Join(err, rerr)
+			}
+		}
+		left = append(left, name)
 	}
-	if err == nil {
-		c.Heads, err = w.CompactHeads(ctx, dry)
-	}
-	return c, err
+	return left, err
 }
 
-// WipeFree makes the database of a site again, from a log that is begun again: bbolt leaves what was deleted
-// in free pages until it needs these. No run may be under way.
-func (s *Site) WipeFree() error {
-	if err := RenewLog(s); err != nil {
+// sweepBlobs deletes the blobs that none of some sites refers to.
+func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f blobs.BlobsFreed, err error) {
+	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
+	var used []uint64
+	for _, site := range sites {
+		err := site.Records.Bodied(ctx, func(r *record.Resource, _ bool) error {
+			if r.Body == record.BlobBody {
+				used = append(used, binary.BigEndian.Uint64(r.Digest[:]))
+			}
+			return nil
+		})
+		if err != nil {
+			return f, fmt.Errorf("site %s: %w", site.Name, err)
+		}
+		slices.Sort(used)
+		used = slices.Compact(used)
+	}
+	return s.Bodies.Sweep(func(d []byte) bool {
+		_, is := slices.BinarySearch(used, binary.BigEndian.Uint64(d))
+		return is
+	}, func() error {
+		err := ctx.Err()
+		for _, site := range sites {
+			err = errors.Join(err, site.Owned()) // another owner may refer to what these sites do not
+		}
 		return err
-	}
-	return disk.Err("wipe free pages of "+s.Name, s.DB.Renew())
-}
-
-func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
-	last, _, err := s.Records.PacksEnd()
-	here, _ := s.packs.Where() // of a site that is open for writing
-	return collect.New(collect.Holdings{
-		Packs:   s.packs,
-		Last:    max(last, here),
-		Away:    s.away != nil,
-		Writer:  s.Frames.NewFrameWriter(),
-		Heads:   s.heads,
-		Records: facts.CollectedRecords{Records: s.Records},
-		Owned:   s.Owned,
-		Step:    s.At,
-		Gone:    gone,
-	}), err
+	}, dry)
 }

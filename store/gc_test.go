@@ -49,7 +49,7 @@ func newPastOf(t testing.TB, s *Site, rng *rand.Rand, versions int, many bool) *
 		now:  map[string]string{},
 		many: many,
 	}
-	s.packs.Max = 128 << 10
+	s.Frames.Packs.Max = 128 << 10
 	for range versions {
 		h.version()
 	}
@@ -205,7 +205,7 @@ func sizeOf(t testing.TB, dir string) (n int64) {
 // usesOf says which places of the packs the versions have, and how many of these are deltas.
 func usesOf(t testing.TB, s *Site) (uses []*bodies.PackUse, deltas int) {
 	t.Helper()
-	uses, byNum, err := s.packs.List()
+	uses, byNum, err := s.Frames.Packs.List()
 	if err == nil {
 		err = s.Records.Bodied(t.Context(), func(r *record.Resource, _ bool) error {
 			if r.Body == record.PackBody && r.InSet {
@@ -214,12 +214,12 @@ func usesOf(t testing.TB, s *Site) (uses []*bodies.PackUse, deltas int) {
 			return nil
 		})
 	}
-	if err = errors.Join(err, bodies.Measure(s.packs, uses)); err != nil {
+	if err = errors.Join(err, bodies.Measure(s.Frames.Packs, uses)); err != nil {
 		t.Fatal(err)
 	}
 	for _, u := range uses {
 		for _, at := range u.Places {
-			if under, _ := s.packs.Under(at); len(under) > 0 {
+			if under, _ := s.Frames.Packs.Under(at); len(under) > 0 {
 				deltas++
 			}
 		}
@@ -314,7 +314,7 @@ func TestCollectNeverLosesAnything(t *testing.T) {
 					collectBlobs(t, dir)
 					st, s = openTest(t, dir, Options{Volatile: true})
 					h.s = s
-					s.packs.Max = 256 << 10
+					s.Frames.Packs.Max = 256 << 10
 					for _, r := range pending {
 						if _, err := bodyOf(s, &r); r.InSet && err != nil {
 							t.Errorf("the unfinished run lost %s: %v", r.URL, err)
@@ -390,7 +390,7 @@ func compactKilledAnywhere(t *testing.T, many bool) {
 		steps[k.step] = true
 		t.Run(k.step, func(t *testing.T) {
 			_, s := openTest(t, k.dir, Options{Volatile: true})
-			s.packs.Max = 256 << 10
+			s.Frames.Packs.Max = 256 << 10
 			h := &pastSite{
 				t:    t,
 				rng:  rand.New(rand.NewPCG(4, 4)),
@@ -434,7 +434,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	var damaged record.Place
 	for _, u := range uses {
 		for _, at := range u.Places {
-			if under, _ := s.packs.Under(at); len(under) == 0 && float64(u.Live) < 0.6*float64(u.Size) {
+			if under, _ := s.Frames.Packs.Under(at); len(under) == 0 && float64(u.Live) < 0.6*float64(u.Size) {
 				damaged = at
 			}
 		}
@@ -448,7 +448,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 	c := compact(t, s, false)
 	if !slices.Equal(c.Damaged, []string{bodies.PackName(damaged.Pack)}) || c.Packs == 0 {
 		t.Errorf("%+v, want %s left as it is and others emptied", c, bodies.PackName(damaged.Pack))
@@ -460,7 +460,7 @@ func TestCompactLeavesDamagedPacks(t *testing.T) {
 	if err := os.WriteFile(name, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 	h.check(s)
 }
 

@@ -24,7 +24,7 @@ func TestCollectBlobs(t *testing.T) {
 	}
 	commit(t, other, 0, newURLs(0, 1), blobOf(t, other, 0, "of the other site"))
 	orphan := []byte("unreferenced")
-	if err := s.kept.Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
+	if err := s.Kept.Put([32]byte{1}, orphan, at(1)); err != nil { // under a name that is not its digest
 		t.Fatal(err)
 	}
 	for n := 1; n < 6; n++ {
@@ -41,7 +41,7 @@ func TestCollectBlobs(t *testing.T) {
 	if _, err := st2.CollectBlobs(t.Context(), false); !errors.Is(err, disk.ErrLocked) {
 		t.Errorf("while a site is open: %v", err)
 	}
-	if _, err := s.kept.AsFile([32]byte{1}); err != nil {
+	if _, err := s.Kept.AsFile([32]byte{1}); err != nil {
 		t.Error(err)
 	}
 	if err := other.Close(); err != nil {
@@ -73,7 +73,7 @@ func TestCollectBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := other.kept.AsFile(resourcesOfJournal(t, other)[0].Digest); err != nil {
+	if _, err := other.Kept.AsFile(resourcesOfJournal(t, other)[0].Digest); err != nil {
 		t.Errorf("the blob of another site's unfinished run: %v", err)
 	}
 }
@@ -82,7 +82,7 @@ func TestCollectBlobs(t *testing.T) {
 func TestCollectBlobsRefusesWhatItCannotRead(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{Volatile: true})
-	if err := s.kept.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
+	if err := s.Kept.Put([32]byte{1}, []byte("x"), at(1)); err != nil {
 		t.Fatal(err)
 	}
 	closeSite(t, s)

@@ -35,7 +35,7 @@ type Glance struct {
 	Publishing bool           `json:"publishing,omitzero"` // a publish was decided and is not carried out yet
 	Rebuilt    time.Time      `json:"rebuilt,omitzero"`    // when Rebuild made the database
 	Hooks      []byte         `json:"hooks,omitempty"`     // HooksFact
-	Unfinished Run            `json:"unfinished,omitzero"` // see SiteNotes.Run
+	Unfinished record.Run     `json:"unfinished,omitzero"` // see SiteNotes.Run
 	Busy       bool           `json:"-"`                   // a process has the site open for writing
 }
 
@@ -200,14 +200,14 @@ func (z *Sizes) Total() int64 { return z.Bodies + z.Documents + z.Trees + z.Data
 // Measure finds out what a site takes. It reads all records, and looks at no file of the trees: what the next
 // tree has of its own is not counted.
 func Measure(s *Site) (z Sizes, err error) {
-	defer explain(&err, "measure site %s", s.Name)
+	defer disk.Explain(&err, "measure site %s", s.Name)
 	z.At = s.Now().UTC()
 	seen := map[uint64]bool{} // eight bytes of a digest are enough
 	err = s.Records.Bodied(context.Background(), func(r *record.Resource, _ bool) error {
 		key := binary.BigEndian.Uint64(r.Digest[:])
 		if r.Body == record.BlobBody && !seen[key] {
 			seen[key] = true
-			if !s.away.HasOnly(r.Digest, s.kept) {
+			if !s.Away.HasOnly(r.Digest, s.Kept) {
 				z.Bodies += r.Size
 			}
 		}
@@ -220,7 +220,7 @@ func Measure(s *Site) (z Sizes, err error) {
 		return z, err
 	}
 	for _, dir := range []string{".", "packs", blobs.PartsDir, log.Folder} {
-		if err := z.addFiles(s.Root, dir, s.away); err != nil {
+		if err := z.addFiles(s.Root, dir, s.Away); err != nil {
 			return z, disk.Err("list files", err)
 		}
 	}

@@ -30,7 +30,7 @@ func BenchmarkHeads(b *testing.B) {
 		for id := range recs {
 			empty[id] = answered(id, 1, nil).Resource
 		}
-		if err := s.heads.Begin(nil); err != nil {
+		if err := s.Heads.Begin(nil); err != nil {
 			b.Fatal(err)
 		}
 		run := func(name string, coded [][]byte, outcome site.Outcome) {
@@ -44,7 +44,7 @@ func BenchmarkHeads(b *testing.B) {
 					if outcome == site.Fetched {
 						old = nil
 					}
-					s.heads.Place(&r, old, coded[id])
+					s.Heads.Place(&r, old, coded[id])
 					recs[id] = r
 				}
 			})
@@ -52,7 +52,7 @@ func BenchmarkHeads(b *testing.B) {
 		run("first", coded[0], site.Fetched)
 		for id := range recs {
 			recs[id] = empty[id]
-			s.heads.Place(&recs[id], nil, coded[0][id])
+			s.Heads.Place(&recs[id], nil, coded[0][id])
 		}
 		run("nothing changed", coded[1], site.Unchanged)
 	}

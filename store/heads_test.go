@@ -275,7 +275,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Outcome, r.Run, r.Checked, r.Answer = site.Unchanged, run, int64(1000*run), headOf(t, text)
-		_, before := s.heads.Packs.Where()
+		_, before := s.Heads.Packs.Where()
 		commit(t, s, 1, nil, &record.Done{Resource: r})
 		err = s.Batches(func(_ uint64, b *record.LogBatch) error {
 			if (len(b.Heads) > 0) != journaled {
@@ -290,7 +290,7 @@ func TestAnswerThatSaysTheSameIsNotJournaled(t *testing.T) {
 		if h, _ := headsOf(t, s, 0); h == nil || h.String() != want {
 			t.Errorf("%s: the head is %v", name, h)
 		}
-		if _, now := s.heads.Packs.Where(); (now > before) != (want != last) {
+		if _, now := s.Heads.Packs.Where(); (now > before) != (want != last) {
 			t.Errorf("%s: the heads grew: %v", name, now > before)
 		}
 		last = want

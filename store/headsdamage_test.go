@@ -15,6 +15,7 @@ import (
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // After any damage of the file a head is the one that was written, or lost; runs continue, Verify reports
@@ -78,8 +79,8 @@ func TestDamagedHeadsAreLostAndNothingElse(t *testing.T) {
 			}
 		}
 		said := 0
-		if _, err := s.Verify(t.Context(), func(p Problem) {
-			if p.Kind == BadHead {
+		if _, err := s.Verify(t.Context(), func(p upkeep.Problem) {
+			if p.Kind == upkeep.BadHead {
 				said++
 			}
 		}); err != nil || said != lost {

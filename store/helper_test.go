@@ -28,6 +28,7 @@ import (
 	"mirrord/store/db"
 	"mirrord/store/facts"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // readSite opens a site for reading in place, as Unreadable does.
@@ -35,7 +36,7 @@ func (s *State) readSite(name string) (*Site, error) { return s.openSite(name, r
 
 // openTest opens a state and a site in a folder. A site that the test leaves open is verified and closed at
 // its end. A test that damages the site on purpose names the kinds of problems that Verify must find then.
-func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*State, *Site) {
+func openTest(t testing.TB, dir string, opt Options, damage ...upkeep.ProblemKind) (*State, *Site) {
 	t.Helper()
 	st, err := OpenState(dir, opt)
 	if err != nil {
@@ -56,8 +57,6 @@ func openTest(t testing.TB, dir string, opt Options, damage ...ProblemKind) (*St
 	return st, s
 }
 
-// blobsOf returns the blobs that a site uses.
-
 // blobFile is the file of a blob that a site uses.
 func blobFile(s *Site, d [32]byte) string {
 	name := hex.EncodeToString(d[:])
@@ -67,10 +66,10 @@ func blobFile(s *Site, d [32]byte) string {
 // verifyTest fails for every problem that Verify finds of another kind than those of damage, and for each
 // kind of damage that it does not find. A test's context is canceled before its cleanups run, so that Verify
 // gets one that is not.
-func verifyTest(t testing.TB, s *Site, damage ...ProblemKind) Stats {
+func verifyTest(t testing.TB, s *Site, damage ...upkeep.ProblemKind) upkeep.Stats {
 	t.Helper()
-	found := map[ProblemKind]bool{}
-	st, err := s.Verify(context.WithoutCancel(t.Context()), func(p Problem) {
+	found := map[upkeep.ProblemKind]bool{}
+	st, err := s.Verify(context.WithoutCancel(t.Context()), func(p upkeep.Problem) {
 		found[p.Kind] = true
 		if !slices.Contains(damage, p.Kind) {
 			t.Errorf("verify: %s", p)
@@ -188,8 +187,8 @@ func written(t testing.TB, s *Site, at record.Place) record.Place {
 func deepOver(t testing.TB, s *Site, id int, body string, old record.Place) *record.Done {
 	t.Helper()
 	d := documentOver(t, s, id, body, old)
-	under, err := s.packs.Under(d.At)
-	below, err2 := s.packs.Under(old)
+	under, err := s.Frames.Packs.Under(d.At)
+	below, err2 := s.Frames.Packs.Under(old)
 	if err != nil || err2 != nil || len(under) == 0 {
 		t.Fatalf("%v, %v: %d frames under it", err, err2, len(under))
 	}
@@ -197,7 +196,7 @@ func deepOver(t testing.TB, s *Site, id int, body string, old record.Place) *rec
 		return d
 	}
 	payload := func(at record.Place) []byte {
-		p, err := s.packs.Payload(bodies.NewFrameReader(), at)
+		p, err := s.Frames.Packs.Payload(bodies.NewFrameReader(), at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +214,7 @@ func deepOver(t testing.TB, s *Site, id int, body string, old record.Place) *rec
 	}
 	raw := enc.EncodeAll(payload(d.At), make([]byte, h.Start()))
 	h.Put(raw)
-	if d.At, err = s.packs.Append(raw); err != nil {
+	if d.At, err = s.Frames.Packs.Append(raw); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -226,7 +225,7 @@ func blobOf(t testing.TB, s *Site, id int, body string) *record.Done {
 	t.Helper()
 	d := documentRecord(id, body, nil)
 	d.MIME, d.Format, d.Body = "image/png", 0, record.BlobBody
-	if err := s.kept.Put(d.Digest, []byte(body), at(1000)); err != nil {
+	if err := s.Kept.Put(d.Digest, []byte(body), at(1000)); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -398,6 +397,26 @@ func boltOf(t *testing.T, s *Site) (d *bolt.DB) {
 	}
 	return d
 }
+
+// damageAt flips a bit of a frame.
+func damageAt(t *testing.T, s *Site, at record.Place, off int64) {
+	t.Helper()
+	f, err := os.OpenFile(filepath.Join(s.Dir, "packs", bodies.PackName(at.Pack)), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], at.Off+off); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 8
+	if _, err := f.WriteAt(b[:], at.Off+off); err != nil {
+		t.Fatal(err)
+	}
+	s.Frames.Packs.Forget()
+}
+
 func inode(t *testing.T, p string) (ino uint64, links uint64) {
 	t.Helper()
 	fi, err := os.Stat(p)

@@ -159,7 +159,7 @@ func TestCommitRefusesLongURLs(t *testing.T) {
 		Body:    record.BlobBody,
 		InSet:   false,
 	}}
-	if err := s.kept.Put(d.Digest, nil, at(0)); err != nil {
+	if err := s.Kept.Put(d.Digest, nil, at(0)); err != nil {
 		t.Fatal(err)
 	}
 	publishTest(t, s, 1, nil)
@@ -208,7 +208,7 @@ func TestRunIsKept(t *testing.T) {
 	if r, err := s.Notes.Run(); r != nil || err != nil {
 		t.Fatal(r, err)
 	}
-	r := &Run{Started: 5, Fingerprint: "f"}
+	r := &record.Run{Started: 5, Fingerprint: "f"}
 	if err := s.Notes.BeginRun(r); err != nil || r.Number != 1 {
 		t.Fatal(r, err)
 	}
@@ -233,7 +233,7 @@ func TestRunIsKept(t *testing.T) {
 	if r, err := s.Notes.Run(); r != nil || err != nil {
 		t.Fatal(r, err)
 	}
-	next := new(Run)
+	next := new(record.Run)
 	if err := s.Notes.BeginRun(next); err != nil || next.Number != 2 {
 		t.Fatal(next, err)
 	}

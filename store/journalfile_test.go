@@ -12,6 +12,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/log"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // unfinished makes a site with an unfinished run of some batches, and 5 records.
@@ -63,7 +64,7 @@ func TestJournalStays(t *testing.T) {
 	}
 	check("written", s)
 	view("beside the writer", st)
-	if err := RenewLog(s); err != nil {
+	if err := s.RenewLog(); err != nil {
 		t.Fatal(err)
 	}
 	check("log begun again", s)
@@ -162,7 +163,7 @@ func TestJournalRotten(t *testing.T) {
 	if n := results(t, view); n != 3 {
 		t.Errorf("a reader has %d results", n)
 	}
-	verifyTest(t, view, BadLog)
+	verifyTest(t, view, upkeep.BadLog)
 	if err := view.Close(); err != nil {
 		t.Error(err)
 	}

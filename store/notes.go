@@ -23,33 +23,17 @@ import (
 // and what was found damaged.
 type SiteNotes struct{ *home.Folder }
 
-// Run is the unfinished run of a site.
-type Run struct {
-	Number      int    `json:"number"`            // from 1
-	Started     int64  `json:"started"`           // Unix seconds
-	Fingerprint string `json:"fingerprint"`       // of the job's rules; a change rescans the documents
-	Retrieved   bool   `json:"retrieved"`         // nothing is left to ask
-	Requests    int    `json:"requests"`          // made before a resume
-	Planned     bool   `json:"planned,omitempty"` // it asks what a plan wants, not everything
-}
-
 // Run returns the unfinished run, nil without one.
-func (s *SiteNotes) Run() (*Run, error) {
-	var r *Run
-	err := s.DB.View(func(tx *db.Tx) error {
-		if v := tx.Meta().Get(home.KeyRun); v != nil {
-			r = new(Run)
-			if err := json.Unmarshal(v, r); err != nil {
-				return fmt.Errorf("unfinished run: %w: %v", record.ErrValue, err)
-			}
-		}
-		return nil
+func (s *SiteNotes) Run() (r *record.Run, err error) {
+	err = s.DB.View(func(tx *db.Tx) (err error) {
+		r, err = record.ReadRun(tx.Meta().Get(home.KeyRun))
+		return err
 	})
 	return r, err
 }
 
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
-func (s *SiteNotes) BeginRun(r *Run) error {
+func (s *SiteNotes) BeginRun(r *record.Run) error {
 	return s.Update("begin run", func(tx *db.Tx) error {
 		m := tx.Meta()
 		return errors.Join(countRun(m, r), putRun(m, r))
@@ -57,12 +41,12 @@ func (s *SiteNotes) BeginRun(r *Run) error {
 }
 
 // CountRun gives a run a number that no other run has.
-func (s *SiteNotes) CountRun(r *Run) error {
+func (s *SiteNotes) CountRun(r *record.Run) error {
 	return s.Update("count run", func(tx *db.Tx) error { return countRun(tx.Meta(), r) })
 }
 
 // countRun gives a run the next number.
-func countRun(m *db.Bucket, r *Run) error {
+func countRun(m *db.Bucket, r *record.Run) error {
 	r.Number = runsBegun(m) + 1
 	return m.Put(home.KeyRuns, db.NumberKey(uint64(r.Number)))
 }
@@ -82,11 +66,11 @@ func (s *SiteNotes) Runs() (n int, err error) {
 }
 
 // SetRun stores the unfinished run; nil ends it.
-func (s *SiteNotes) SetRun(r *Run) error {
+func (s *SiteNotes) SetRun(r *record.Run) error {
 	return s.Update("write run", func(tx *db.Tx) error { return putRun(tx.Meta(), r) })
 }
 
-func putRun(m *db.Bucket, r *Run) error {
+func putRun(m *db.Bucket, r *record.Run) error {
 	if r == nil {
 		return m.Delete(home.KeyRun)
 	}
@@ -113,34 +97,15 @@ func (s *SiteNotes) SetFact(name string, v []byte) error {
 	return s.SetMeta("write fact", []byte("fact/"+name), v)
 }
 
-// lastingFact begins the names of the files in which facts survive the loss of the database.
-const lastingFact = "fact."
-
 // SetLastingFact is SetFact for a fact that a rebuilt database has too.
 func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
 	if err := s.Owned(); err != nil {
 		return err
 	}
-	if err := s.Keep(lastingFact+name, v, true); err != nil {
+	if err := s.Keep(home.LastingFact+name, v, true); err != nil {
 		return err
 	}
 	return s.SetFact(name, v)
-}
-
-// LastingFact returns what SetLastingFact kept for a site, without opening its database; nil for nothing.
-func LastingFact(s *State, site, name string) ([]byte, error) {
-	return s.ReadBeside(site, lastingFact+name)
-}
-
-// fingerprintsName is the file of a site's folder with what KeepFingerprints kept.
-const fingerprintsName = "fingerprints"
-
-// KeepFingerprints keeps what says which files the site has, for the runs of other sites.
-func (s *SiteNotes) KeepFingerprints(v []byte) error { return s.Keep(fingerprintsName, v, false) }
-
-// Fingerprints returns what KeepFingerprints kept for a site, without opening its database; nil for nothing.
-func Fingerprints(s *State, site string) ([]byte, error) {
-	return s.ReadBeside(site, fingerprintsName)
 }
 
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.
@@ -210,22 +175,8 @@ func (s *SiteNotes) namedIn(file string) (out []string, err error) {
 	return out, nil
 }
 
-// Files of a site's folder about its health. Both are read without its database.
-const (
-	scrubName  = "scrub.json"  // what the daemon's scrub knows; additive JSON of its own
-	redoneName = "redone.json" // LastRedone
-)
-
-// LoadScrub returns what SaveScrub kept for a site, nil for nothing.
-func LoadScrub(s *State, site string) ([]byte, error) {
-	return s.ReadBeside(site, scrubName)
-}
-
-// SaveScrub stores what a scrub knows of a site. A crash leaves what was stored before, or this. When the
-// site has been removed, SaveScrub stores nothing. One goroutine calls it.
-func SaveScrub(s *State, site string, v []byte) error {
-	return s.KeepBeside(site, scrubName, v, 0o644, !s.Volatile)
-}
+// redoneName is the file of a site's folder with LastRedone. It is read without its database.
+const redoneName = "redone.json"
 
 // Redone is that a database was made again from its log.
 type Redone struct {
@@ -263,12 +214,4 @@ func NotedDamage(s *State, site string) (urls, files []string, err error) {
 		files, err = notes.WrongFiles()
 	}
 	return urls, files, err
-}
-
-// RenewLog begins the log of a site that is open for writing again, with all that its database holds.
-func RenewLog(s *Site) error {
-	if err := s.Owned(); err != nil {
-		return err
-	}
-	return s.DB.Checkpoint()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 func TestObservationsAreKept(t *testing.T) {
@@ -70,7 +71,7 @@ func TestVerifyLooksAtObservations(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got string
-		if _, err := s.Verify(t.Context(), func(p Problem) { got += p.String() }); err != nil {
+		if _, err := s.Verify(t.Context(), func(p upkeep.Problem) { got += p.String() }); err != nil {
 			t.Fatal(err)
 		}
 		if (c.want == "" && got != "") || !strings.Contains(got, c.want) {

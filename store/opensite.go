@@ -17,6 +17,7 @@ import (
 	"mirrord/store/log"
 	"mirrord/store/record"
 	"mirrord/store/trees"
+	"mirrord/store/upkeep"
 )
 
 // mmapBytes is the address space that is reserved for a database, so that growing it never waits for readers:
@@ -57,7 +58,7 @@ const (
 func (m openMode) readOnly() bool { return m == reading || m == viewing }
 
 func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
-	defer explain(&err, "open site %s", name)
+	defer disk.Explain(&err, "open site %s", name)
 	open := s.acquire
 	if mode.readOnly() {
 		open = s.openFolder
@@ -66,25 +67,21 @@ func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Site{
-		Folder: folder.Folder,
-		kept:   s.Bodies,
-		spool:  s.Spool,
-	}
+	st := &Site{Site: upkeep.Site{Folder: folder.Folder, Kept: s.Bodies}, spool: s.Spool}
 	st.Shown = func() { st.glancer.note(st.Folder, true) }
-	st.packs, st.away, err = packsOf(s, st.Root, name)
+	packs, left, err := packsOf(s, st.Root, name)
 	if errors.Is(err, fs.ErrNotExist) { // a rebuild ended early, or the file was removed
 		err = st.DB.Damaged(errors.New("the folder packs beside it is missing"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, st.Release())
 	}
-	st.Frames = &bodies.Frames{Packs: st.packs, Plain: st.OneOff}
-	if st.heads, err = st.Frames.OpenHeads(st.Root); err != nil {
-		return nil, errors.Join(err, st.packs.Close(), st.Release())
+	st.Away, st.Frames = left, &bodies.Frames{Packs: packs, Plain: st.OneOff}
+	if st.Heads, err = st.Frames.OpenHeads(st.Root); err != nil {
+		return nil, errors.Join(err, packs.Close(), st.Release())
 	}
 	if s.opt.PackSize > 0 {
-		st.packs.Max = s.opt.PackSize
+		packs.Max = s.opt.PackSize
 	}
 	st.makeParts()
 	if !st.ReadOnly {
@@ -375,7 +372,7 @@ func (s *Site) start(f *opening) error {
 	if err := s.SyncFolder(); err != nil {
 		return err
 	}
-	if err := s.packs.Begin(num, size); err != nil {
+	if err := s.Frames.Packs.Begin(num, size); err != nil {
 		return err
 	}
 	// of a program of format 8 or 9, with its copies of the databases that it converted, and of one before this
@@ -391,13 +388,13 @@ func (s *Site) start(f *opening) error {
 		}
 	}
 	s.DB.Before = func() error {
-		if err := s.packs.Sync(); err != nil {
+		if err := s.Frames.Packs.Sync(); err != nil {
 			return err
 		}
-		return s.kept.Sync()
+		return s.Kept.Sync()
 	}
 	if s.OneOff {
-		if err := s.packs.Separate(true); err != nil {
+		if err := s.Frames.Packs.Separate(true); err != nil {
 			return err
 		}
 	}

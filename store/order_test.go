@@ -85,7 +85,7 @@ func publishForOrder(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Max = 32 << 10 // so that packs are begun in between
+	s.Frames.Packs.Max = 32 << 10 // so that packs are begun in between
 	old := record.Place{}
 	for version := 1; version <= 2; version++ {
 		for batch := range 3 {

@@ -19,7 +19,7 @@ import (
 func TestPackRollsOver(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
-	s.packs.Max = 4000
+	s.Frames.Packs.Max = 4000
 	var done []*record.Done
 	for i := range 50 {
 		done = append(done, document(t, s, i, string(random(500+i, byte(i)))))
@@ -37,7 +37,7 @@ func TestPackRollsOver(t *testing.T) {
 		}
 	}
 	_, s = openTest(t, dir, Options{})
-	if num, _ := s.packs.Where(); int(num) != len(packs) {
+	if num, _ := s.Frames.Packs.Where(); int(num) != len(packs) {
 		t.Errorf("continues in pack %d of %d", num, len(packs))
 	}
 	foldAll(t, s, 1)
@@ -54,16 +54,16 @@ func TestPackUncommittedTail(t *testing.T) {
 		a := document(t, s, 0, "kept")
 		commit(t, s, 0, newURLs(0, 1), a)
 		if roll {
-			s.packs.Max = 10
+			s.Frames.Packs.Max = 10
 		}
 		document(t, s, 1, "never committed")
 		document(t, s, 2, "neither")
 		closeTest(t, st, s)
 		st, s = openTest(t, dir, Options{})
-		if num, size := s.packs.Where(); num != 1 || size != int64(a.At.Len) {
+		if num, size := s.Frames.Packs.Where(); num != 1 || size != int64(a.At.Len) {
 			t.Errorf("roll %v: continues at %d in pack %d", roll, size, num)
 		}
-		s.packs.Max = int64(a.At.Len) + 1
+		s.Frames.Packs.Max = int64(a.At.Len) + 1
 		b := document(t, s, 1, "another")
 		if (roll && (b.At.Pack != 2 || b.At.Off != 0)) || (!roll && b.At.Pack != 2) {
 			t.Errorf("the next frame lies at %+v", b.At)
@@ -76,7 +76,7 @@ func TestPackUncommittedTail(t *testing.T) {
 
 func TestPackConcurrentAppends(t *testing.T) {
 	_, s := openTest(t, t.TempDir(), Options{Volatile: true})
-	s.packs.Max = 20000
+	s.Frames.Packs.Max = 20000
 	done := make([]*record.Done, 400)
 	var wg sync.WaitGroup
 	for g := range 8 {

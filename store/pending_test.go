@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -74,7 +75,7 @@ func verifyKilled(t *testing.T, dir string, version int) (pending bool) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	found := func(p store.Problem) { t.Errorf("verify: %s", p) }
+	found := func(p upkeep.Problem) { t.Errorf("verify: %s", p) }
 	if _, err := report.Verify(t.Context(), s, found); err != nil {
 		t.Error(err)
 	}

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,10 +12,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"mirrord/internal/regular"
+	"mirrord/phm"
+	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
 	"mirrord/store/log"
+	"mirrord/store/pages"
 	"mirrord/store/trees"
 )
 
@@ -22,7 +27,7 @@ import (
 // The damaged one goes to the folder "damaged". The error is ErrNoSite, ErrLocked while a process has the
 // site open, or an ErrDamaged when the log does not lead to a database; then nothing was changed.
 func Redo(s *State, name string, why error) (err error) {
-	defer explain(&err, "make the database of %s again from its log", name)
+	defer disk.Explain(&err, "make the database of %s again from its log", name)
 	root, err := s.SiteRoot(name)
 	if err != nil {
 		return err
@@ -164,4 +169,101 @@ func upToDate(s *State, root *os.Root, o db.Options, d *db.DB, err error) (*db.D
 	}
 	version := trees.LinkedVersion(root)
 	return o.InScratch(d, func(next *db.DB) error { return redoTo(next, whole, version) })
+}
+
+// Rebuild makes the database of a site again from its published tree, when site.db cannot be read.
+// The mirror stays published and keeps its version, its mirror paths, and the bodies that are blobs.
+// The next run requests documents again, because the links that were stored beside them name URLs by
+// numbers of the lost database. The history is lost. The old database and packs are moved to a folder
+// "damaged". Until the new one is complete it counts as damaged too, so that Rebuild can be called again
+// after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A
+// published tree that cannot be read is an error too, before anything is changed.
+func (s *State) Rebuild(name string) (known int, err error) {
+	defer disk.Explain(&err, "rebuild site %s", name)
+	root, err := s.SiteRoot(name)
+	if err != nil {
+		return 0, err
+	}
+	defer root.Close()
+	if err := readable(root); err != nil {
+		return 0, err
+	}
+	last, err := s.setAside(name, root)
+	if err != nil {
+		return 0, err
+	}
+	st, err := s.openSite(name, rebuilding)
+	if err != nil {
+		return 0, err
+	}
+	if err = st.Frames.Packs.Skip(last); err == nil {
+		known, err = st.Refill()
+	}
+	return known, errors.Join(err, st.Close())
+}
+
+// readable reports whether the published tree of a site, if there is one, can be made records of.
+func readable(site *os.Root) error {
+	tree, err := regular.Root{Root: site}.OpenRoot(trees.CurrentLink)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return disk.Err("open current", err)
+	}
+	defer tree.Close()
+	if _, err := phm.OpenMeta(tree.FS()); err != nil {
+		return err
+	}
+	if _, err := tree.Stat(phm.FilesName); err != nil {
+		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
+	}
+	return nil
+}
+
+// setAside moves the database and the packs of a site out of use, and returns the number of the last pack.
+// The packs go first: as long as the database is there, so is what calls for a rebuild.
+func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
+	lock, err := s.HoldSite(name)
+	if err != nil {
+		return 0, err
+	}
+	defer lock.Close()
+	aside, err := asideFolder(root)
+	packs, _ := disk.NumbersIn(root, "packs", bodies.PackName) // a missing one has no number
+	if n := len(packs); n > 0 {
+		last = packs[n-1]
+	}
+	names := []string{"packs", log.Folder, pages.DigestsFile, pages.TextsFile}
+	heads, _ := disk.NumbersIn(root, ".", bodies.HeadsFile)
+	for _, n := range heads {
+		names = append(names, bodies.HeadsFile(n))
+	}
+	for _, f := range append(names, home.SiteDB) {
+		if _, lerr := root.Lstat(f); (err == nil) && !errors.Is(lerr, fs.ErrNotExist) {
+			err = root.Rename(f, aside+"/"+f)
+		}
+	}
+	return last, disk.Err("set aside", err)
+}
+
+// errUnreadable says that a check of a database found something.
+var errUnreadable = errors.New("it cannot be read")
+
+// Unreadable returns a *DatabaseError that says why only Redo or Rebuild helps a site's database: its pages
+// or values are damaged, or it is an older copy; nil when it is whole. The error is that ctx ended,
+// ErrNoSite, or ErrLocked while a process writes the site.
+func (s *State) Unreadable(ctx context.Context, name string) (why, err error) {
+	site, err := s.openSite(name, reading)
+	if _, ok := errors.AsType[*db.DatabaseError](err); ok {
+		return err, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	bad, err := site.Unreadable(ctx)
+	if bad {
+		why = site.DB.Damaged(errUnreadable)
+	}
+	return why, errors.Join(err, site.Close())
 }

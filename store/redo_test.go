@@ -21,6 +21,7 @@ import (
 	"mirrord/store/log"
 	"mirrord/store/record"
 	"mirrord/store/trees"
+	"mirrord/store/upkeep"
 )
 
 // segmentsOf returns the paths of the segments of the log beside a database.
@@ -34,10 +35,10 @@ func segmentsOf(t *testing.T, db string) []string {
 }
 
 // tornLog stands for the note that the power cost the end of the log, which is no problem.
-const tornLog ProblemKind = "torn"
+const tornLog upkeep.ProblemKind = "torn"
 
 // foundIn returns the kinds of problems that Verify finds in a view of a site.
-func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
+func foundIn(t *testing.T, dir string) (kinds []upkeep.ProblemKind) {
 	t.Helper()
 	st, err := OpenState(dir, Options{})
 	if err != nil {
@@ -49,7 +50,7 @@ func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	stats, err := s.Verify(t.Context(), func(p Problem) { kinds = append(kinds, p.Kind) })
+	stats, err := s.Verify(t.Context(), func(p upkeep.Problem) { kinds = append(kinds, p.Kind) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,9 +63,11 @@ func foundIn(t *testing.T, dir string) (kinds []ProblemKind) {
 // TestLogDamaged damages the log of a site whose database is good: the next run begins it again, and then it
 // serves.
 func TestLogDamaged(t *testing.T) {
-	bad := []ProblemKind{BadLog}
-	torn := []ProblemKind{tornLog}
-	finds := map[string][]ProblemKind{"empty": bad, "cut": torn, "lost": torn, "header": bad, "payload": bad}
+	bad := []upkeep.ProblemKind{upkeep.BadLog}
+	torn := []upkeep.ProblemKind{tornLog}
+	finds := map[string][]upkeep.ProblemKind{
+		"empty": bad, "cut": torn, "lost": torn, "header": bad, "payload": bad,
+	}
 	for name, damage := range map[string]func(t *testing.T, path string, data []byte) error{
 		"missing": func(_ *testing.T, path string, _ []byte) error { return os.RemoveAll(filepath.Dir(path)) },
 		"empty":   func(_ *testing.T, path string, _ []byte) error { return os.Truncate(path, 0) },

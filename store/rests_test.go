@@ -13,6 +13,7 @@ import (
 	"mirrord/relocate"
 	"mirrord/store/bodies"
 	"mirrord/store/disk"
+	"mirrord/store/upkeep"
 )
 
 // oneOffSite is the site of a one-off mirror of some documents, with what their files are.
@@ -95,7 +96,7 @@ func (h *oneOffSite) check() (came int) {
 			h.t.Errorf("%s: %v", rec.URL, err)
 		}
 	}
-	packs, err := h.s.packs.AsTheyCame()
+	packs, err := h.s.Frames.Packs.AsTheyCame()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func TestRestsOfAnotherFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			_, s := openTest(t, dir, oneOff, BadFrame)
+			_, s := openTest(t, dir, oneOff, upkeep.BadFrame)
 			h := &oneOffSite{t: t, s: s}
 			h.come("one ABSOLUTE link")
 			h.publish(1, notThird)

@@ -4,32 +4,21 @@ package store
 
 import (
 	"errors"
-	"fmt"
 
-	"mirrord/store/away"
 	"mirrord/store/blobs"
-	"mirrord/store/bodies"
 	"mirrord/store/facts"
-	"mirrord/store/home"
 	"mirrord/store/pages"
 	"mirrord/store/trees"
+	"mirrord/store/upkeep"
 )
 
 // Site is one site, open for one process. What it keeps is reached through its parts. They may be used from
 // several goroutines; Records.Commit, Records.Fold and what publishes want one caller at a time.
 type Site struct {
-	Records  *facts.Records
-	Frames   *bodies.Frames
-	Versions *facts.Versions
-	Trees    *trees.SiteTrees
-	Notes    *SiteNotes
-	Parts    *blobs.Parts
+	upkeep.Site
+	Notes *SiteNotes
+	Parts *blobs.Parts
 
-	*home.Folder
-	kept    *blobs.Blobs
-	away    *away.Site // what of it a check-out has left in a depot; nil for nothing
-	packs   *bodies.Packs
-	heads   *bodies.HeadFiles
 	spool   *blobs.Spool
 	holds   bool // the spool
 	glancer glancer
@@ -37,10 +26,10 @@ type Site struct {
 
 // makeParts makes the parts of a site whose folder and files are open.
 func (s *Site) makeParts() {
-	s.Records = facts.Of(s.Folder, s.Frames, s.heads)
+	s.Records = facts.Of(s.Folder, s.Frames, s.Heads)
 	s.Versions = s.Records.Versions()
-	s.Trees = trees.Of(s.Folder, s.kept)
-	s.packs.Published, s.packs.Volatile = s.Trees.OpenFile, s.Volatile
+	s.Trees = trees.Of(s.Folder, s.Kept)
+	s.Frames.Packs.Published, s.Frames.Packs.Volatile = s.Trees.OpenFile, s.Volatile
 	s.Notes = &SiteNotes{s.Folder}
 	s.Parts = blobs.OpenParts(s.spool, blobs.PartsOf{
 		Root:     s.Root,
@@ -56,7 +45,7 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Parts.Close()
-	err := errors.Join(s.Trees.Close(), s.packs.Close(), s.heads.Close())
+	err := errors.Join(s.Trees.Close(), s.Frames.Packs.Close(), s.Heads.Close())
 	if !s.ReadOnly && err == nil {
 		s.glancer.note(s.Folder, false)
 	}
@@ -76,10 +65,3 @@ func (s *Site) Pages() pages.PageFiles {
 
 // ErrClosed says that a site was closed already.
 var ErrClosed = errors.New("site is closed")
-
-// explain says in front of an error, where there is one, what was being done.
-func explain(err *error, format string, args ...any) {
-	if *err != nil {
-		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
-	}
-}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"mirrord/store/trees"
+	"mirrord/store/upkeep"
 )
 
 // A blob of the wrong size, as loss of power can leave, is replaced by the next body with its digest.
@@ -22,7 +23,7 @@ func TestBlobWrongSizeIsHealed(t *testing.T) {
 	if err := os.Truncate(p, 3); err != nil {
 		t.Fatal(err)
 	}
-	if got := problems(t, s); len(got) != 1 || got[0].Kind != BadBlob {
+	if got := problems(t, s); len(got) != 1 || got[0].Kind != upkeep.BadBlob {
 		t.Errorf("verify: %v", got)
 	}
 	blobOf(t, s, 0, "the right body")

@@ -148,8 +148,8 @@ func (s *State) Depart(name string) (*travel.Departure, error) {
 		if err == nil {
 			v = travel.Viewed{
 				Records: site.Records,
-				Packs:   site.packs,
-				Away:    site.away,
+				Packs:   site.Frames.Packs,
+				Away:    site.Away,
 				Close:   site.Close,
 			}
 		}
@@ -160,7 +160,7 @@ func (s *State) Depart(name string) (*travel.Departure, error) {
 // BringAll fetches what a check-out left in the depot, of packs and of the bodies that the site refers to.
 // It returns how many bytes that was. A site that a process has open for writing is ErrLocked in the end.
 func (s *State) BringAll(ctx context.Context, name string) (bytes int64, err error) {
-	defer explain(&err, "bring all of %s", name)
+	defer disk.Explain(&err, "bring all of %s", name)
 	left, err := s.Away.Noted(name)
 	if left == nil || err != nil {
 		return 0, err
@@ -169,8 +169,8 @@ func (s *State) BringAll(ctx context.Context, name string) (bytes int64, err err
 	if err != nil {
 		return 0, err
 	}
-	if view.away != nil {
-		bytes, err = view.away.BringAll(ctx, view.packs, s.Bodies, func(f func([32]byte) error) error {
+	if view.Away != nil {
+		bytes, err = view.Away.BringAll(ctx, view.Frames.Packs, s.Bodies, func(f func([32]byte) error) error {
 			return facts.UsedBodies(ctx, view.Records, f)
 		})
 	}

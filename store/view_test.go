@@ -25,6 +25,7 @@ import (
 	"mirrord/store/home"
 	"mirrord/store/record"
 	"mirrord/store/trees"
+	"mirrord/store/upkeep"
 )
 
 // viewTest opens a view of a state of its own, as another process would.
@@ -431,7 +432,7 @@ func BenchmarkView(b *testing.B) {
 func BenchmarkSums(b *testing.B) {
 	for _, urls := range []int{100_000, 1_000_000} {
 		b.Run(strconv.Itoa(urls), func(b *testing.B) {
-			_, s := openTest(b, b.TempDir(), Options{}, BadFrame)
+			_, s := openTest(b, b.TempDir(), Options{}, upkeep.BadFrame)
 			manyRecords(b, s, urls)
 			begun := processorTime()
 			for b.Loop() {

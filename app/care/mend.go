@@ -16,20 +16,21 @@ import (
 	"mirrord/phm/space"
 	"mirrord/store"
 	"mirrord/store/disk"
+	"mirrord/store/upkeep"
 )
 
 // Repaired is what Mend did, or DropLost.
 type Repaired struct {
-	Job      string           `json:"job"`
-	Database bool             `json:"database"` // it was damaged, and was made again from its log
-	Shared   bool             `json:"shared"`   // mirror.db was, and was made again from what the sites know
-	Files    []string         `json:"files"`    // of the published tree, that were made again
-	Bodies   []string         `json:"bodies"`   // URLs of which a damaged stored body was replaced
-	Lost     []store.LostBody `json:"lost"`     // of which there is no good copy here
-	Dropped  bool             `json:"dropped"`  // lost files were taken out of their versions
-	Spaces   []string         `json:"spaces"`   // in which its files were made again
-	Tree     string           `json:"tree"`     // why the published tree cannot be made again; "" when it is whole
-	After    *Verified        `json:"after"`    // what a check found when all this was done
+	Job      string            `json:"job"`
+	Database bool              `json:"database"` // it was damaged, and was made again from its log
+	Shared   bool              `json:"shared"`   // mirror.db was, and was made again from what the sites know
+	Files    []string          `json:"files"`    // of the published tree, that were made again
+	Bodies   []string          `json:"bodies"`   // URLs of which a damaged stored body was replaced
+	Lost     []upkeep.LostBody `json:"lost"`     // of which there is no good copy here
+	Dropped  bool              `json:"dropped"`  // lost files were taken out of their versions
+	Spaces   []string          `json:"spaces"`   // in which its files were made again
+	Tree     string            `json:"tree"`     // why the published tree cannot be made again; "" when it is whole
+	After    *Verified         `json:"after"`    // what a check found when all this was done
 }
 
 // Mend checks the mirror of a job and repairs, without a request, what can be made again from what else is
@@ -51,7 +52,7 @@ func Mend(ctx context.Context, a *env.App, name string, drop bool) (out *Repaire
 		Job:    name,
 		Files:  []string{},
 		Bodies: []string{},
-		Lost:   []store.LostBody{},
+		Lost:   []upkeep.LostBody{},
 		Spaces: []string{},
 	}
 	why, err := st.Unreadable(ctx, name)
@@ -138,7 +139,7 @@ func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, dr
 }
 
 // WhatIsLost lists the damaged bodies of a mirror of which no check knows a copy, and changes nothing of it.
-func WhatIsLost(ctx context.Context, a *env.App, name string) (lost []store.LostBody, err error) {
+func WhatIsLost(ctx context.Context, a *env.App, name string) (lost []upkeep.LostBody, err error) {
 	if !job.ValidName(name) {
 		return nil, env.NotAName(name)
 	}
@@ -150,26 +151,26 @@ func WhatIsLost(ctx context.Context, a *env.App, name string) (lost []store.Lost
 }
 
 // damagedBodies reads all stored bodies, and says where the damaged ones belong.
-func damagedBodies(ctx context.Context, s *store.Site) ([]store.LostBody, error) {
+func damagedBodies(ctx context.Context, s *store.Site) ([]upkeep.LostBody, error) {
 	var urls []string
-	_, err := s.Verify(ctx, func(p store.Problem) { urls = appendBody(urls, p) })
+	_, err := s.Verify(ctx, func(p upkeep.Problem) { urls = appendBody(urls, p) })
 	if err != nil {
 		return nil, err
 	}
-	h, err := store.Heal(ctx, s, urls, nil)
+	h, err := s.Heal(ctx, urls, nil)
 	return h.Lost, err
 }
 
 // appendBody appends the URL of a problem that is a damaged body.
-func appendBody(urls []string, p store.Problem) []string {
-	if p.Kind == store.BadFrame || p.Kind == store.BadBlob {
+func appendBody(urls []string, p upkeep.Problem) []string {
+	if p.Kind == upkeep.BadFrame || p.Kind == upkeep.BadBlob {
 		return append(urls, p.Subject)
 	}
 	return urls
 }
 
 // SayLost says which versions need a body that is damaged.
-func SayLost(l *store.LostBody) string {
+func SayLost(l *upkeep.LostBody) string {
 	text := ""
 	for i, n := range l.Versions {
 		switch {

@@ -18,6 +18,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/db"
 	"mirrord/store/home"
+	"mirrord/store/upkeep"
 )
 
 // How fast a scrub reads, in bytes a second: scrubRate, or scrubBeside while a run of any site is under way,
@@ -222,7 +223,7 @@ func (s *Scrubber) publishes(name string) bool {
 
 // check reads a part of a site. What it found in a view that became stale counts when another view has it
 // too.
-func (c *scrubLook) check(ctx context.Context, st *store.State, name string) ([]store.Problem, error) {
+func (c *scrubLook) check(ctx context.Context, st *store.State, name string) ([]upkeep.Problem, error) {
 	found, stale, err := c.once(ctx, st, name)
 	if err != nil || !stale || len(found) == 0 {
 		return found, err
@@ -236,12 +237,12 @@ func (c *scrubLook) check(ctx context.Context, st *store.State, name string) ([]
 
 // once reads a part of a site in a view.
 func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
-	found []store.Problem, stale bool, err error,
+	found []upkeep.Problem, stale bool, err error,
 ) {
 	v, err := st.ViewSite(name)
 	if _, bad := errors.AsType[*db.DatabaseError](err); bad {
-		return []store.Problem{{
-			Kind:    store.BadDatabase,
+		return []upkeep.Problem{{
+			Kind:    upkeep.BadDatabase,
 			Subject: status.DatabaseFile,
 			Detail:  err.Error(),
 		}}, false, nil
@@ -251,11 +252,11 @@ func (c *scrubLook) once(ctx context.Context, st *store.State, name string) (
 	}
 	defer env.Close(&err, v)
 	o := report.SampleOptions{
-		Sampling: store.Sampling{Pick: c.pick, Spend: c.spend},
+		Sampling: upkeep.Sampling{Pick: c.pick, Spend: c.spend},
 		Look:     c.look,
 		Also:     c.also,
 	}
-	stats, err := report.Sample(ctx, v, o, func(p store.Problem) {
+	stats, err := report.Sample(ctx, v, o, func(p upkeep.Problem) {
 		if len(found) < look.MostDamage {
 			found = append(found, p)
 		}

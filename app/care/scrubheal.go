@@ -15,6 +15,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/trees"
+	"mirrord/store/upkeep"
 )
 
 // Repairs keeps runs and the repair of sites apart: a run never waits for a site that is being repaired. Safe
@@ -81,35 +82,35 @@ func (h *Repairs) begin(ctx context.Context, name string) (within context.Contex
 }
 
 // commonProblems returns the problems that another check has found too.
-func commonProblems(of, other []store.Problem) []store.Problem {
-	return slices.DeleteFunc(of, func(p store.Problem) bool {
-		return !slices.ContainsFunc(other, func(q store.Problem) bool {
+func commonProblems(of, other []upkeep.Problem) []upkeep.Problem {
+	return slices.DeleteFunc(of, func(p upkeep.Problem) bool {
+		return !slices.ContainsFunc(other, func(q upkeep.Problem) bool {
 			return p.Kind == q.Kind && p.Subject == q.Subject
 		})
 	})
 }
 
 // damageOf is the damage that a problem is.
-func damageOf(name string, p store.Problem, at time.Time) look.FoundDamage {
+func damageOf(name string, p upkeep.Problem, at time.Time) look.FoundDamage {
 	d := look.FoundDamage{Kind: p.Kind, Damage: status.Damage{File: p.Subject, What: p.Detail, Found: at}}
 	switch p.Kind {
-	case store.BadFrame, store.BadBlob:
+	case upkeep.BadFrame, upkeep.BadBlob:
 		d.Do = "the next run requests it again"
-	case store.BadTree, store.BadCurrent:
+	case upkeep.BadTree, upkeep.BadCurrent:
 		d.Do = "the next run makes it again from its stored body"
-	case store.BadLog:
+	case upkeep.BadLog:
 		d.Do = "the next run begins it again"
-	case store.BadHead:
+	case upkeep.BadHead:
 		d.Do = "nothing else is lost, and mirrord gc forgets it"
 	default:
 		d.File, d.Do = status.DatabaseFile, status.RebuildHint(name)
-		d.Kind = store.BadDatabase
+		d.Kind = upkeep.BadDatabase
 	}
 	return d
 }
 
 // found repairs the damage that was found, as far as that is possible now.
-func (s *Scrubber) found(ctx context.Context, name string, n *look.ScrubNote, problems []store.Problem) {
+func (s *Scrubber) found(ctx context.Context, name string, n *look.ScrubNote, problems []upkeep.Problem) {
 	now := s.State.Now()
 	for _, p := range problems {
 		d := damageOf(name, p, now)
@@ -156,11 +157,11 @@ func (s *Scrubber) renewLog(ctx context.Context, name string) {
 
 // mendOpen is mend for a site that is open.
 func (s *Scrubber) mendOpen(ctx context.Context, site *store.Site, n *look.ScrubNote) error {
-	if n.Has(store.BadLog) {
-		if err := store.RenewLog(site); err != nil {
+	if n.Has(upkeep.BadLog) {
+		if err := site.RenewLog(); err != nil {
 			return err
 		}
-		s.repaired(n, []store.ProblemKind{store.BadLog}, "begun again with all that the database has", nil)
+		s.repaired(n, []upkeep.ProblemKind{upkeep.BadLog}, "begun again with all that the database has", nil)
 	}
 	if !n.Has(look.BodyKinds()...) && !n.Has(treeKinds()...) {
 		return nil
@@ -193,10 +194,10 @@ func (s *Scrubber) mendOpen(ctx context.Context, site *store.Site, n *look.Scrub
 	return nil
 }
 
-func treeKinds() []store.ProblemKind { return []store.ProblemKind{store.BadTree, store.BadCurrent} }
+func treeKinds() []upkeep.ProblemKind { return []upkeep.ProblemKind{upkeep.BadTree, upkeep.BadCurrent} }
 
 // repaired records that damage of some kinds is repaired, but for some files.
-func (s *Scrubber) repaired(n *look.ScrubNote, kinds []store.ProblemKind, how string, but map[string]bool) {
+func (s *Scrubber) repaired(n *look.ScrubNote, kinds []upkeep.ProblemKind, how string, but map[string]bool) {
 	for _, d := range slices.Clone(n.All) {
 		if slices.Contains(kinds, d.Kind) && !but[d.File] {
 			n.Repair(d, s.State.Now(), how)
@@ -258,9 +259,9 @@ func (s *Scrubber) readersSee(ctx context.Context, name string, n *look.ScrubNot
 		return false
 	}
 	was := len(n.All)
-	n.Add(damageOf(name, store.Problem{Kind: store.BadCurrent, Subject: "current", Detail: p}, s.State.Now()))
+	n.Add(damageOf(name, upkeep.Problem{Kind: upkeep.BadCurrent, Subject: "current", Detail: p}, s.State.Now()))
 	if len(n.All) > was {
-		s.App.Log.Warn("damage found", "job", name, "kind", string(store.BadCurrent), "err", p)
+		s.App.Log.Warn("damage found", "job", name, "kind", string(upkeep.BadCurrent), "err", p)
 		s.mend(ctx, name, n)
 	}
 	return len(n.All) > was || len(n.Untold) > 0
@@ -274,7 +275,7 @@ func (s *Scrubber) redone(name string, n *look.ScrubNote) (changed bool) {
 	}
 	n.Redone = r.At
 	d := look.FoundDamage{
-		Kind:   store.BadDatabase,
+		Kind:   upkeep.BadDatabase,
 		Damage: status.Damage{File: status.DatabaseFile, What: r.Why, Found: r.At},
 	}
 	n.Repair(d, r.At, "made again from its log, and nothing is lost")

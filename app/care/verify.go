@@ -23,6 +23,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/db"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // maxKeptProblems bounds the report on a ruined site.
@@ -31,12 +32,12 @@ const maxKeptProblems = 1000
 // Verified is what Verify found: of the files, and of a job also of its stored bodies.
 type Verified struct {
 	*phm.Report
-	Kept         *store.Stats    `json:"kept,omitempty"`
-	KeptProblems []store.Problem `json:"kept_problems,omitempty"`
-	Running      bool            `json:"running,omitempty"` // a run was writing it meanwhile
-	Sample       *Sample         `json:"sample,omitempty"`  // which share was read; nil: all
+	Kept         *upkeep.Stats    `json:"kept,omitempty"`
+	KeptProblems []upkeep.Problem `json:"kept_problems,omitempty"`
+	Running      bool             `json:"running,omitempty"` // a run was writing it meanwhile
+	Sample       *Sample          `json:"sample,omitempty"`  // which share was read; nil: all
 
-	Damaged []store.LostBody `json:"damaged,omitempty"` // stored bodies, with the versions that need them
+	Damaged []upkeep.LostBody `json:"damaged,omitempty"` // stored bodies, with the versions that need them
 }
 
 // Verify checks a mirror: a file, a directory, or that of a job, of which the stored bodies are checked
@@ -62,8 +63,8 @@ func Verify(ctx context.Context, a *env.App, what string, links bool) (*Verified
 // CanBeMade reports damage of files that are made from stored data: of the published tree of a job, or
 // mirror.db.
 func (r *Verified) CanBeMade() bool {
-	return slices.ContainsFunc(r.KeptProblems, func(p store.Problem) bool {
-		return p.Kind == store.BadTree || p.Kind == store.BadCurrent || p.Kind == store.BadShared
+	return slices.ContainsFunc(r.KeptProblems, func(p upkeep.Problem) bool {
+		return p.Kind == upkeep.BadTree || p.Kind == upkeep.BadCurrent || p.Kind == upkeep.BadShared
 	})
 }
 
@@ -172,8 +173,8 @@ func (r *Verified) addShared(st *store.State) error {
 	if _, damaged := errors.AsType[*db.DatabaseError](err); !damaged {
 		return err
 	}
-	r.KeptProblems = append(r.KeptProblems, store.Problem{
-		Kind:    store.BadShared,
+	r.KeptProblems = append(r.KeptProblems, upkeep.Problem{
+		Kind:    upkeep.BadShared,
 		Subject: "mirror.db",
 		Detail:  err.Error(),
 	})
@@ -203,18 +204,18 @@ func (r *Verified) addSpaces(a *env.App, mirror string) error {
 }
 
 // siteCheck checks a site, and fills in how much it looked at.
-type siteCheck func(ctx context.Context, s *store.Site, out *Verified, found func(store.Problem)) error
+type siteCheck func(ctx context.Context, s *store.Site, out *Verified, found func(upkeep.Problem)) error
 
 // verifyAll is the check of all that is kept.
-func verifyAll(ctx context.Context, s *store.Site, out *Verified, found func(store.Problem)) error {
+func verifyAll(ctx context.Context, s *store.Site, out *Verified, found func(upkeep.Problem)) error {
 	var urls []string
-	stats, err := report.Verify(ctx, s, func(p store.Problem) {
+	stats, err := report.Verify(ctx, s, func(p upkeep.Problem) {
 		urls = appendBody(urls, p)
 		found(p)
 	})
 	if (err == nil) && len(urls) > 0 {
-		var h store.BodyRepairs
-		h, err = store.Heal(ctx, s, urls, nil)
+		var h upkeep.BodyRepairs
+		h, err = s.Heal(ctx, urls, nil)
 		out.Damaged = h.Lost
 	}
 	out.Kept, out.Files, out.Bytes, out.Linked = &stats.Stats, stats.Files, stats.Size, stats.Linked
@@ -234,7 +235,7 @@ func verifyView(
 		return nil, false, fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 	}
 	out = &Verified{Report: new(phm.Report), Running: s.DB.Busy}
-	err = check(ctx, s, out, func(p store.Problem) {
+	err = check(ctx, s, out, func(p upkeep.Problem) {
 		if len(out.KeptProblems) < maxKeptProblems {
 			out.KeptProblems = append(out.KeptProblems, p)
 		}

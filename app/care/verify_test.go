@@ -7,16 +7,16 @@ import (
 	"testing"
 
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/upkeep"
 )
 
 // Of two checks of a site that changes, a problem that only one found has gone; what both found
 // is damage.
 func TestKeepCommonProblems(t *testing.T) {
 	found := func(subjects ...string) *Verified {
-		v := &Verified{Report: new(phm.Report), Kept: &store.Stats{Problems: len(subjects)}}
+		v := &Verified{Report: new(phm.Report), Kept: &upkeep.Stats{Problems: len(subjects)}}
 		for _, s := range subjects {
-			v.KeptProblems = append(v.KeptProblems, store.Problem{Kind: store.BadFrame, Subject: s})
+			v.KeptProblems = append(v.KeptProblems, upkeep.Problem{Kind: upkeep.BadFrame, Subject: s})
 		}
 		return v
 	}

@@ -14,6 +14,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 )
 
 // Sample is a share of the stored bodies: the same seed picks the same URLs.
@@ -42,8 +43,8 @@ func (x *Sample) picks(url string) bool {
 // database and a look at each published file. It follows no links.
 func VerifySample(ctx context.Context, a *env.App, name string, x Sample) (*Verified, error) {
 	return verifySite(ctx, a, name,
-		func(ctx context.Context, s *store.Site, out *Verified, found func(store.Problem)) error {
-			o := report.SampleOptions{Sampling: store.Sampling{Pick: x.picks}, Look: true}
+		func(ctx context.Context, s *store.Site, out *Verified, found func(upkeep.Problem)) error {
+			o := report.SampleOptions{Sampling: upkeep.Sampling{Pick: x.picks}, Look: true}
 			stats, err := report.Sample(ctx, s, o, found)
 			read := x
 			read.Read = stats.Bytes + stats.Size

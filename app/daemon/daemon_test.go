@@ -143,7 +143,7 @@ func TestVerifiedSince(t *testing.T) {
 	if since, err := mirror.VerifiedSince(s); err != nil || !since.IsZero() {
 		t.Errorf("nothing in it: %v, %v", since, err)
 	}
-	if err := s.Notes.BeginRun(&store.Run{Fingerprint: "x"}); err != nil {
+	if err := s.Notes.BeginRun(&record.Run{Fingerprint: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	var news []record.NewURL

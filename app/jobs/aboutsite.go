@@ -47,7 +47,9 @@ type keptFacts struct {
 }
 
 // Fact returns a fact, nil without one.
-func (f keptFacts) Fact(name string) ([]byte, error) { return store.LastingFact(f.st, f.site, name) }
+func (f keptFacts) Fact(name string) ([]byte, error) {
+	return f.st.LastingFact(f.site, name)
+}
 
 // DiskOf is what a mirror takes on the disk, as it was measured last; nil when that is not known.
 func DiskOf(st *store.State, name string) *status.Disk {

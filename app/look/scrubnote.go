@@ -10,6 +10,7 @@ import (
 
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 )
 
 // ScrubNote is what outlives the process about the scrub of one site. Fields may be added.
@@ -25,32 +26,35 @@ type ScrubNote struct {
 // FoundDamage is one damaged file.
 type FoundDamage struct {
 	status.Damage
-	Kind store.ProblemKind `json:"kind"`
-	Told bool              `json:"told,omitempty"`
-	Lost bool              `json:"lost,omitempty"` // only older versions have it: no run requests it
+	Kind upkeep.ProblemKind `json:"kind"`
+	Told bool               `json:"told,omitempty"`
+	Lost bool               `json:"lost,omitempty"` // only older versions have it: no run requests it
 }
 
 // MostDamage bounds the list of a ruined site: the next pass finds the rest.
 const MostDamage = 1000
 
+// scrubFile is the file of a site's folder with its note, which is read without its database.
+const scrubFile = "scrub.json"
+
 // LoadScrub reads the note of a site. One that cannot be read is begun again.
 func LoadScrub(st *store.State, name string) *ScrubNote {
 	n := new(ScrubNote)
-	v, err := store.LoadScrub(st, name)
+	v, err := st.ReadBeside(name, scrubFile)
 	if err == nil && v != nil && json.Unmarshal(v, n) != nil {
 		n = new(ScrubNote)
 	}
 	return n
 }
 
-// Save keeps the note.
+// Save keeps the note, unless the site has been removed. A crash leaves what was stored before, or this.
 func (n *ScrubNote) Save(st *store.State, name string) error {
 	n.Damaged, n.Found = len(n.All), nil
 	v, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	return store.SaveScrub(st, name, v)
+	return st.KeepBeside(name, scrubFile, v, 0o644, !st.Volatile)
 }
 
 // Shown is what status shows of the note; nil when there is nothing.
@@ -137,11 +141,11 @@ func scrubOf(st *store.State, name string) (*status.Scrub, string) {
 
 // Noted reports whether damage is of a kind that is kept in the notes for the next run until it is repaired.
 func (d *FoundDamage) Noted() bool {
-	return d.Kind == store.BadTree || slices.Contains(BodyKinds(), d.Kind)
+	return d.Kind == upkeep.BadTree || slices.Contains(BodyKinds(), d.Kind)
 }
 
 // Has reports whether something of some kinds is damaged.
-func (n *ScrubNote) Has(kinds ...store.ProblemKind) bool {
+func (n *ScrubNote) Has(kinds ...upkeep.ProblemKind) bool {
 	return slices.ContainsFunc(n.All, func(d FoundDamage) bool { return slices.Contains(kinds, d.Kind) })
 }
 
@@ -149,20 +153,20 @@ func (n *ScrubNote) Has(kinds ...store.ProblemKind) bool {
 func (n *ScrubNote) Fix(name string) string {
 	waits := func(d FoundDamage) bool { return d.Noted() && !d.Lost }
 	switch {
-	case n.Has(store.BadDatabase):
+	case n.Has(upkeep.BadDatabase):
 		return status.RebuildHint(name) + "; then: mirrord run-now " + name
 	case slices.ContainsFunc(n.All, waits):
 		return status.ScrubHint(name)
 	case n.Has(BodyKinds()...):
 		return status.DropHint(name)
-	case n.Has(store.BadHead):
+	case n.Has(upkeep.BadHead):
 		return "mirrord gc " + name
 	}
 	return "mirrord run-now " + name
 }
 
 // Lost takes in that there is no good copy of a body here.
-func (n *ScrubNote) Lost(site string, l *store.LostBody) {
+func (n *ScrubNote) Lost(site string, l *upkeep.LostBody) {
 	for i := range n.All {
 		d := &n.All[i]
 		if d.File != l.URL || !slices.Contains(BodyKinds(), d.Kind) {
@@ -187,7 +191,7 @@ func (n *ScrubNote) NoteIn(s *store.Site) error {
 	}
 	for i := range n.All {
 		switch d := &n.All[i]; {
-		case d.Kind == store.BadTree:
+		case d.Kind == upkeep.BadTree:
 			files = append(files, d.File)
 		case d.Noted():
 			urls = append(urls, d.File)
@@ -199,7 +203,7 @@ func (n *ScrubNote) NoteIn(s *store.Site) error {
 	return s.Notes.NoteWrongFiles(files)
 }
 
-func BodyKinds() []store.ProblemKind { return []store.ProblemKind{store.BadFrame, store.BadBlob} }
+func BodyKinds() []upkeep.ProblemKind { return []upkeep.ProblemKind{upkeep.BadFrame, upkeep.BadBlob} }
 
 // NotedDamage is what the next run of a site is to heal, by URL and path.
 func NotedDamage(st *store.State, name string) (map[string]bool, error) {

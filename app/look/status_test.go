@@ -17,6 +17,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/apptest"
 )
 
@@ -68,7 +69,7 @@ func TestStatusAfterKill(t *testing.T) {
 	}
 	before := one()
 	began := before.Last.Ended.Add(time.Hour)
-	change := func(run *store.Run) {
+	change := func(run *record.Run) {
 		t.Helper()
 		st, _, err := a.OpenState()
 		if err != nil {
@@ -83,14 +84,14 @@ func TestStatusAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change(&store.Run{Number: 2, Started: began.Unix()})
+	change(&record.Run{Number: 2, Started: began.Unix()})
 	after := one()
 	cut := "the run of " + status.TimeText(began.UTC()) + " was cut off; the next one continues it"
 	marked := after.Health == status.Partial && after.Fix == "mirrord run-now site"
 	if !marked || !slices.Contains(after.Problems, cut) {
 		t.Errorf("%+v", after)
 	}
-	change(&store.Run{Number: 2, Started: before.Last.Ended.Unix() - 1}) // that report is there
+	change(&record.Run{Number: 2, Started: before.Last.Ended.Unix() - 1}) // that report is there
 	if again := one(); len(again.Problems) > 0 || again.Health != before.Health {
 		t.Errorf("%+v", again)
 	}

@@ -19,6 +19,7 @@ import (
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/testing/apptest"
 	"mirrord/testing/storetest"
 )
@@ -177,7 +178,7 @@ func TestChangesGoToTheDepot(t *testing.T) {
 		t.Helper()
 		s, err := st.OpenSite("x")
 		if err == nil {
-			err = errors.Join(s.Notes.BeginRun(&store.Run{Fingerprint: by}), s.Close())
+			err = errors.Join(s.Notes.BeginRun(&record.Run{Fingerprint: by}), s.Close())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/report"
 	"mirrord/store"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 )
 
@@ -168,7 +169,7 @@ func tree(t testing.TB, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := report.Verify(context.Background(), s, func(p store.Problem) {
+	if _, err := report.Verify(context.Background(), s, func(p upkeep.Problem) {
 		t.Errorf("%s: verify: %s", dir, p)
 	}); err != nil {
 		t.Fatal(err)

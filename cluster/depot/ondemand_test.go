@@ -21,6 +21,7 @@ import (
 	"mirrord/store"
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
 	"mirrord/testing/objectstest"
 )
@@ -164,12 +165,10 @@ func verified(t testing.TB, dir string, d *depot.Depot) int {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	stats, err := s.Verify(t.Context(), func(p store.Problem) { t.Errorf("%s: %s", dir, p) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = report.Verify(t.Context(), s, func(p store.Problem) { t.Errorf("%s: %s", dir, p) })
-	if err != nil {
+	found := func(p upkeep.Problem) { t.Errorf("%s: %s", dir, p) }
+	stats, err := s.Verify(t.Context(), found)
+	_, rerr := report.Verify(t.Context(), s, found)
+	if err = errors.Join(err, rerr); err != nil {
 		t.Fatal(err)
 	}
 	return stats.Away
@@ -493,7 +492,7 @@ func noneLost(t testing.TB, dir string, d *depot.Depot) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := store.Heal(t.Context(), s, []string{origin + "/v1/p0.html", origin + "/i0.png"}, nil)
+	h, err := s.Heal(t.Context(), []string{origin + "/v1/p0.html", origin + "/i0.png"}, nil)
 	if err := errors.Join(err, s.Close()); err != nil || len(h.Lost) > 0 {
 		t.Errorf("%+v, %v", h, err)
 	}

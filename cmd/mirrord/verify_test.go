@@ -8,7 +8,7 @@ import (
 	"mirrord/app/care"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/upkeep"
 )
 
 // A mirror of one page has one file, one record and one stored body.
@@ -22,7 +22,7 @@ func TestVerifySummary(t *testing.T) {
 	} {
 		r := &care.Verified{
 			Report: &phm.Report{Files: x.n, Bytes: 25, Linked: 1},
-			Kept:   &store.Stats{Records: x.n, Frames: x.n},
+			Kept:   &upkeep.Stats{Records: x.n, Frames: x.n},
 		}
 		if got, err := new(cli.CLI).Text("whole", r); got != x.want || err != nil {
 			t.Errorf("%q, %v, want %q", got, err, x.want)

@@ -71,7 +71,7 @@ func rows() map[string]Row {
 		"fetch": 10, "store": 10, "replay": 10, "scheduler/notify": 10, "serve/find": 10, "phm/space": 10,
 
 		// The rooms of store, from what knows a disk only; docs/design.md has them.
-		"store/travel": 9,
+		"store/travel": 9, "store/upkeep": 9,
 
 		"store/facts": 8, "store/trees": 8, "store/shared": 8, "store/away": 8,
 

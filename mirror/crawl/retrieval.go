@@ -16,7 +16,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/scheduler/status"
-	"mirrord/store"
 )
 
 // Retrieval is phase one of one run, before anything is loaded.
@@ -102,7 +101,7 @@ func findReuse(ctx context.Context, r *Retrieval) string {
 	f := source.ReuseFinder{
 		Site:         r.Site,
 		Others:       st,
-		Fingerprints: func(job string) ([]byte, error) { return store.Fingerprints(st, job) },
+		Fingerprints: func(job string) ([]byte, error) { return st.ReadBeside(job, source.FingerprintsFile) },
 		Runs:         r.Options.Facts.Runs,
 		Now:          r.Now,
 	}

@@ -15,8 +15,8 @@ import (
 	"mirrord/mirror/takedown"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
-	"mirrord/store"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // heal makes a run that could not be published for damaged bodies one that continues by requesting
@@ -121,8 +121,8 @@ func (c *Closing) RequestDamaged(ctx context.Context) error {
 }
 
 // healBodies replaces damaged bodies by good copies, in all versions.
-func healBodies(ctx context.Context, c *run.Session, noted []string) (store.BodyRepairs, error) {
-	h, err := store.Heal(ctx, c.Site, noted, render.CopiesOf(c.Site).Of)
+func healBodies(ctx context.Context, c *run.Session, noted []string) (upkeep.BodyRepairs, error) {
+	h, err := c.Site.Heal(ctx, noted, render.CopiesOf(c.Site).Of)
 	if n := len(h.URLs); n > 0 {
 		c.Log.Info("damaged bodies repaired", "urls", n)
 		c.Notes.Cap(count.Of(n, "damaged stored body was replaced by a good copy",

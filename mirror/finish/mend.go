@@ -12,28 +12,30 @@ import (
 	"mirrord/mirror/takedown"
 	"mirrord/store"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // SiteRepairs reports the repairs of Site.
 type SiteRepairs struct {
-	Files   []string         // of the published tree, that were made again
-	Bodies  []string         // URLs of which a damaged stored body was replaced
-	Lost    []store.LostBody // of which there is no good copy here: the next run requests those that are Present
-	Dropped bool             // lost bodies were taken out of their versions
-	Tree    error            // why the published tree cannot be made again; nil when it is whole
+	Files  []string // of the published tree, that were made again
+	Bodies []string // URLs of which a damaged stored body was replaced
+	// of which there is no good copy here: the next run requests those that are Present
+	Lost    []upkeep.LostBody
+	Dropped bool  // lost bodies were taken out of their versions
+	Tree    error // why the published tree cannot be made again; nil when it is whole
 }
 
 // heal replaces damaged bodies by copies of this site, and else by those that other sites have.
 func heal(
 	ctx context.Context, st *store.State, s *store.Site, noted []string,
-) (h store.BodyRepairs, err error) {
+) (h upkeep.BodyRepairs, err error) {
 	copies := render.CopiesOf(s)
 	want := map[[32]byte]bool{} // bodies of which this site has no good copy
 	copies.More = func(r *record.Resource) []byte {
 		want[r.Digest] = true
 		return nil
 	}
-	h, err = store.Heal(ctx, s, noted, copies.Of)
+	h, err = s.Heal(ctx, noted, copies.Of)
 	if err != nil || len(h.Lost) == 0 {
 		return h, err
 	}
@@ -43,7 +45,7 @@ func heal(
 	}
 	defer func() { err = errors.Join(err, others.Close()) }()
 	copies.More = func(r *record.Resource) []byte { return others.Body(r.Digest) }
-	more, err := store.Heal(ctx, s, noted, copies.Of)
+	more, err := s.Heal(ctx, noted, copies.Of)
 	h.URLs, h.Lost = append(h.URLs, more.URLs...), more.Lost
 	return h, err
 }

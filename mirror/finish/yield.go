@@ -87,7 +87,7 @@ func measure(s *store.Site) (store.Sizes, error) {
 
 // SizesOf returns what was measured last of a site, nil when it never was.
 func SizesOf(st *store.State, site string) (*store.Sizes, error) {
-	v, err := store.LastingFact(st, site, SizesFact)
+	v, err := st.LastingFact(site, SizesFact)
 	if err != nil || v == nil {
 		return nil, err
 	}

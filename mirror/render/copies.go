@@ -12,6 +12,7 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // Copies finds good copies of stored documents whose bodies are damaged: files of the published tree in which
@@ -26,9 +27,9 @@ type Copies struct {
 // CopiesOf returns the copies that an open site has.
 func CopiesOf(s *store.Site) *Copies { return &Copies{site: s} }
 
-// Of returns the copies of the body of a record. It is a store.BodyCopies.
-func (c *Copies) Of(r *record.Resource) iter.Seq[store.BodyCopy] {
-	return func(yield func(store.BodyCopy) bool) {
+// Of returns the copies of the body of a record. It is an upkeep.BodyCopies.
+func (c *Copies) Of(r *record.Resource) iter.Seq[upkeep.BodyCopy] {
+	return func(yield func(upkeep.BodyCopy) bool) {
 		var body []byte
 		if r.Body == record.PackBody {
 			body = c.published(r)
@@ -40,7 +41,7 @@ func (c *Copies) Of(r *record.Resource) iter.Seq[store.BodyCopy] {
 			return
 		}
 		if r.Body != record.PackBody {
-			yield(store.BodyCopy{Body: body})
+			yield(upkeep.BodyCopy{Body: body})
 			return
 		}
 		for found := range c.scanned(r, body) {
@@ -95,8 +96,8 @@ func withoutCharset(body []byte) []byte {
 }
 
 // scanned returns a body with its links, once for each way in which a job may have had them stored.
-func (c *Copies) scanned(r *record.Resource, body []byte) iter.Seq[store.BodyCopy] {
-	return func(yield func(store.BodyCopy) bool) {
+func (c *Copies) scanned(r *record.Resource, body []byte) iter.Seq[upkeep.BodyCopy] {
+	return func(yield func(upkeep.BodyCopy) bool) {
 		var doc relocate.Doc
 		for _, noScripts := range []bool{false, true} {
 			err := doc.Scan(body, relocate.Input{
@@ -108,7 +109,7 @@ func (c *Copies) scanned(r *record.Resource, body []byte) iter.Seq[store.BodyCop
 			if err != nil {
 				return
 			}
-			if !yield(store.BodyCopy{Body: body, Links: AppendLinks(nil, &doc, c.numbers(&doc))}) {
+			if !yield(upkeep.BodyCopy{Body: body, Links: AppendLinks(nil, &doc, c.numbers(&doc))}) {
 				return
 			}
 		}

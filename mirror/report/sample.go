@@ -16,11 +16,12 @@ import (
 	"mirrord/store/disk"
 	"mirrord/store/record"
 	"mirrord/store/trees"
+	"mirrord/store/upkeep"
 )
 
 // SampleOptions say what of a site Sample reads, and how fast.
 type SampleOptions struct {
-	store.Sampling
+	upkeep.Sampling
 	// Look looks at names, sizes and times of all published files; without it only at those that are read.
 	Look bool
 	Also func(path string) bool // published files that are read besides; nil: none
@@ -28,7 +29,7 @@ type SampleOptions struct {
 
 // SampleStats say how much Sample looked at.
 type SampleStats struct {
-	store.Stats
+	upkeep.Stats
 	Version int   `json:"version"` // the published one, 0 without one
 	Looked  int   `json:"looked"`  // published files that were looked at
 	Files   int   `json:"files"`   // of those, read
@@ -38,7 +39,7 @@ type SampleStats struct {
 // Sample is Verify for a share of the stored bodies and published files, with the whole database and its log.
 // It follows no links. What it finds damaged is added to what earlier checks noted for the next run.
 func Sample(
-	ctx context.Context, s *store.Site, o SampleOptions, found func(store.Problem),
+	ctx context.Context, s *store.Site, o SampleOptions, found func(upkeep.Problem),
 ) (SampleStats, error) {
 	x := &sampler{
 		site:     s,
@@ -47,8 +48,8 @@ func Sample(
 		found:    found,
 	}
 	var err error
-	x.st.Stats, err = s.Sample(ctx, o.Sampling, func(p store.Problem) {
-		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
+	x.st.Stats, err = s.Sample(ctx, o.Sampling, func(p upkeep.Problem) {
+		if p.Kind == upkeep.BadBlob || p.Kind == upkeep.BadFrame {
 			x.damaged = append(x.damaged, p.Subject)
 		}
 		if found != nil {
@@ -68,16 +69,16 @@ type sampler struct {
 	site     *store.Site
 	ctx      context.Context
 	sampling SampleOptions
-	found    func(store.Problem)
+	found    func(upkeep.Problem)
 	st       SampleStats
 	damaged  []string // URLs
 	wrong    []string // paths of published files
 }
 
-func (x *sampler) problem(k store.ProblemKind, subject, detail string) {
+func (x *sampler) problem(k upkeep.ProblemKind, subject, detail string) {
 	x.st.Problems++
 	if x.found != nil {
-		x.found(store.Problem{Kind: k, Subject: subject, Detail: detail})
+		x.found(upkeep.Problem{Kind: k, Subject: subject, Detail: detail})
 	}
 }
 
@@ -109,7 +110,7 @@ func (x *sampler) tree() error {
 	x.st.Version = live.Number
 	root, err := x.site.Trees.Current()
 	if err != nil {
-		x.problem(store.BadCurrent, "current", err.Error())
+		x.problem(upkeep.BadCurrent, "current", err.Error())
 		return nil
 	}
 	defer root.Close()
@@ -117,15 +118,15 @@ func (x *sampler) tree() error {
 	raw, err := root.ReadFile(phm.MetaName, regular.MaxSmall)
 	switch {
 	case err != nil:
-		x.problem(store.BadTree, phm.MetaName, err.Error())
+		x.problem(upkeep.BadTree, phm.MetaName, err.Error())
 	case meta != nil && !bytes.Equal(raw, live.Meta):
-		x.problem(store.BadTree, phm.MetaName, "it is not that of the published version")
+		x.problem(upkeep.BadTree, phm.MetaName, "it is not that of the published version")
 	}
 	l := trees.NewTreeLooker(root)
 	defer l.Close()
 	err = render.ScanTable(root, meta, func(f *phm.File) error { return x.file(root, l, f, live) })
 	if errors.Is(err, disk.ErrDamaged) {
-		x.problem(store.BadTree, phm.FilesName, err.Error())
+		x.problem(upkeep.BadTree, phm.FilesName, err.Error())
 		return nil
 	}
 	return err
@@ -157,7 +158,7 @@ func (x *sampler) file(root regular.Root, l *trees.TreeLooker, f *phm.File, live
 	}
 	state, err := render.LookAt(root, l, f, live, read)
 	if err != nil {
-		x.problem(store.BadTree, f.Path, err.Error())
+		x.problem(upkeep.BadTree, f.Path, err.Error())
 		return nil
 	}
 	x.st.Looked++
@@ -167,7 +168,7 @@ func (x *sampler) file(root regular.Root, l *trees.TreeLooker, f *phm.File, live
 	}
 	if !state.Good {
 		x.wrong = append(x.wrong, f.Path)
-		x.problem(store.BadTree, f.Path, "it is missing, or not what its line in phm.files says")
+		x.problem(upkeep.BadTree, f.Path, "it is missing, or not what its line in phm.files says")
 	}
 	return nil
 }

@@ -20,11 +20,12 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // VerifyStats say how much Verify looked at.
 type VerifyStats struct {
-	store.Stats
+	upkeep.Stats
 	Version int   `json:"version"` // the published one, 0 without one
 	Files   int   `json:"files"`   // of the published tree, right in size and digest
 	Size    int64 `json:"size"`    // of those, in bytes
@@ -37,7 +38,7 @@ type VerifyStats struct {
 // which may be nil; an error says that the check could not be made. Of a view that has become stale a body or
 // file may be reported that has only been removed since. The next run requests damaged bodies again, and
 // makes wrong files of the published tree again from the stored bodies.
-func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (VerifyStats, error) {
+func Verify(ctx context.Context, s *store.Site, found func(upkeep.Problem)) (VerifyStats, error) {
 	var st VerifyStats
 	var err error
 	var damaged []string
@@ -52,8 +53,8 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 		defer tree.Wait()
 		defer cancel()
 	}
-	st.Stats, err = s.Verify(ctx, func(p store.Problem) {
-		if p.Kind == store.BadBlob || p.Kind == store.BadFrame {
+	st.Stats, err = s.Verify(ctx, func(p upkeep.Problem) {
+		if p.Kind == upkeep.BadBlob || p.Kind == upkeep.BadFrame {
 			damaged = append(damaged, p.Subject)
 		}
 		if found != nil {
@@ -66,17 +67,17 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 	if len(damaged) > 0 {
 		_ = s.Notes.NoteDamaged(damaged) // read access is enough to check, and a later check notes it
 	}
-	problem := func(k store.ProblemKind, subject, format string, args ...any) {
+	problem := func(k upkeep.ProblemKind, subject, format string, args ...any) {
 		st.Problems++
 		if found != nil {
-			found(store.Problem{Kind: k, Subject: subject, Detail: fmt.Sprintf(format, args...)})
+			found(upkeep.Problem{Kind: k, Subject: subject, Detail: fmt.Sprintf(format, args...)})
 		}
 	}
 	switch {
 	case errors.Is(noTree, record.ErrNoVersion):
 		return st, nil
 	case noTree != nil:
-		problem(store.BadCurrent, "current", "%v", noTree)
+		problem(upkeep.BadCurrent, "current", "%v", noTree)
 		return st, nil
 	}
 	tree.Wait()
@@ -84,7 +85,7 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 		if cerr := ctx.Err(); cerr != nil {
 			return st, cerr
 		}
-		problem(store.BadTree, phm.MetaName, "%v", disk.Unreadable(treeErr))
+		problem(upkeep.BadTree, phm.MetaName, "%v", disk.Unreadable(treeErr))
 		return st, nil
 	}
 	var wrong []string
@@ -92,7 +93,7 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 		if p.Err != nil {
 			p.Detail = disk.Unreadable(p.Err).Error()
 		}
-		problem(store.BadTree, p.Path, "%s: %s", p.Kind, p.Detail)
+		problem(upkeep.BadTree, p.Path, "%s: %s", p.Kind, p.Detail)
 		switch p.Kind {
 		case phm.Missing, phm.Unlisted, phm.NotRegular, phm.BadSize, phm.BadDigest, phm.Unreadable:
 			wrong = append(wrong, p.Path)
@@ -109,7 +110,7 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 	if err == nil && len(vs) > 0 {
 		live := vs[len(vs)-1]
 		if rep.Meta.Version != live.Number || rep.Meta.Files != live.Files {
-			problem(store.BadVersion, "",
+			problem(upkeep.BadVersion, "",
 				"the published tree is version %d of %d files, the last version is %d of %d", rep.Meta.Version,
 				rep.Meta.Files, live.Number, live.Files)
 		}
@@ -119,13 +120,13 @@ func Verify(ctx context.Context, s *store.Site, found func(store.Problem)) (Veri
 		return st, cerr
 	}
 	if err != nil {
-		problem(store.BadDatabase, "", "%v", err)
+		problem(upkeep.BadDatabase, "", "%v", err)
 	}
 	return st, nil
 }
 
 // reportProblem reports a problem of a subject.
-type reportProblem func(k store.ProblemKind, subject, format string, args ...any)
+type reportProblem func(k upkeep.ProblemKind, subject, format string, args ...any)
 
 // verifyRecords compares the records of the mirror with the file table of the published version.
 // Records that a later run changed already are left out.
@@ -174,14 +175,14 @@ func verifyRecords(
 		delete(table, r.Path)
 		switch {
 		case r.Path == "" || !ok:
-			problem(store.BadTree, u,
+			problem(upkeep.BadTree, u,
 				"it is in the mirror at %q, which the published tree does not have", r.Path)
 		case f.URL != u:
-			problem(store.BadTree, r.Path, "it is the file of %s, and of %s in the file table", u, f.URL)
+			problem(upkeep.BadTree, r.Path, "it is the file of %s, and of %s in the file table", u, f.URL)
 		case f.Type != r.MIME:
-			problem(store.BadTree, r.Path, "its type is %q, and %q in the file table", r.MIME, f.Type)
+			problem(upkeep.BadTree, r.Path, "its type is %q, and %q in the file table", r.MIME, f.Type)
 		case r.Body == record.BlobBody && (f.Size != r.Size || f.SHA256 != hex.EncodeToString(r.Digest[:])):
-			problem(store.BadTree, r.Path, "it is not the body that was stored of %s", u)
+			problem(upkeep.BadTree, r.Path, "it is not the body that was stored of %s", u)
 		}
 		return nil
 	})
@@ -190,7 +191,7 @@ func verifyRecords(
 	}
 	for p, f := range table {
 		if !ahead[f.URL] {
-			problem(store.BadTree, p, "%s is not in the mirror by its record", f.URL)
+			problem(upkeep.BadTree, p, "%s is not in the mirror by its record", f.URL)
 		}
 	}
 	return nil

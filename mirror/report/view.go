@@ -32,7 +32,7 @@ type View struct {
 	rules    *scope.URLRules
 	down     *scope.TakeDowns // nil: the site was never retrieved
 	live     *record.Version  // the published one; nil without one
-	run      store.Run        // the unfinished run, or the one that would come next
+	run      record.Run       // the unfinished run, or the one that would come next
 	begun    bool             // run is unfinished
 	loaded   bool             // table and what follows are filled
 	table    urls.Settled

@@ -68,7 +68,7 @@ func New(o Options) (*Session, error) {
 			Job:     o.Job,
 			Rules:   rules,
 			Layout:  phm.Layout{Primary: rules.Seeds[0].Origin()},
-			Run:     new(store.Run),
+			Run:     new(record.Run),
 			Confirm: o.Confirm,
 			Log:     o.Log.With("job", o.Site.Name),
 			Now:     o.Now,
@@ -139,7 +139,7 @@ func (s *Session) Begin() error {
 		s.Log.Info("resume", "run", s.Run.Number, "started", time.Unix(s.Run.Started, 0), "expired", s.Expired)
 		return nil
 	}
-	s.Run = &store.Run{Started: s.Started.Unix(), Fingerprint: s.Fingerprint}
+	s.Run = &record.Run{Started: s.Started.Unix(), Fingerprint: s.Fingerprint}
 	if s.Options.Restores != 0 {
 		return s.Site.Notes.CountRun(s.Run)
 	}

@@ -10,7 +10,7 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/phm"
-	"mirrord/store"
+	"mirrord/store/record"
 )
 
 // Terms are what a run is made under. They stay as they are while a worker runs.
@@ -19,7 +19,7 @@ type Terms struct {
 	Rules   *scope.URLRules
 	Layout  phm.Layout
 	Version int           // that this run works for
-	Run     *store.Run    // as it is stored
+	Run     *record.Run   // as it is stored
 	Rescan  bool          // the rules changed: stored bodies are scanned again
 	Confirm time.Duration // the least time between two answers 404, see Options.Confirm
 	Log     *slog.Logger

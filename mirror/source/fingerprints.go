@@ -27,6 +27,9 @@ type fingerprints struct {
 	files []byte
 }
 
+// FingerprintsFile is the file of a site's folder with the encoded fingerprints.
+const FingerprintsFile = "fingerprints"
+
 const (
 	fingerprintsMagic = "mFp1"
 	fingerprintsHead  = 20

@@ -160,7 +160,7 @@ func (f *ReuseFinder) own() (own ownFiles, err error) {
 		return own, err
 	}
 	own.prints = newFingerprints(prints, upTo, f.Now())
-	return own, f.Site.Notes.KeepFingerprints(own.prints.encode())
+	return own, f.Site.Keep(FingerprintsFile, own.prints.encode(), false)
 }
 
 // isOwnFile reports whether a record has a file that its site sent, and of which it says something that it is

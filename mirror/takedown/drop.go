@@ -12,12 +12,13 @@ import (
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/facts"
+	"mirrord/store/upkeep"
 )
 
 // DropLost takes lost bodies out of the versions that have them: phm.json of each of them says so, links to
 // it are absolute, and nothing else changes. They are forgotten in one step. The next run requests what the
 // site still has of it. No run may be under way.
-func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.LostBody) (err error) {
+func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []upkeep.LostBody) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("drop lost files of %s: %w", s.Name, err)
@@ -57,7 +58,7 @@ func DropLost(ctx context.Context, st *store.State, s *store.Site, lost []store.
 }
 
 // lose marks lost bodies of a version as removed from it.
-func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []store.LostBody) (err error) {
+func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []upkeep.LostBody) (err error) {
 	gone := map[string]bool{}
 	r.lost = nil
 	for i := range lost {

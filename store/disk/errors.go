@@ -73,3 +73,10 @@ func UnlessGone(err error) error {
 	}
 	return err
 }
+
+// Explain says in front of an error, where there is one, what was being done.
+func Explain(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
+}

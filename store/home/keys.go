@@ -40,6 +40,8 @@ const (
 	// GlanceFile has what lists show of the database, kept by its writer, so that looking at the site needs no
 	// copy of it
 	GlanceFile = "glance.json"
+	// LastingFact begins the names of the files in which facts survive the loss of the database
+	LastingFact = "fact."
 	// DamagedFolder keeps what Redo and Rebuild took out of use, the second time with "-2" behind it, and so on.
 	// Nothing reads it; it may be deleted
 	DamagedFolder = "damaged"

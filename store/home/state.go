@@ -87,6 +87,11 @@ func (s *StateFolder) ReadBeside(site, name string) ([]byte, error) {
 	return v, disk.Err("read "+name, disk.UnlessGone(err))
 }
 
+// LastingFact returns a fact that has a file of its own, without opening the site's database; nil for none.
+func (s *StateFolder) LastingFact(site, name string) ([]byte, error) {
+	return s.ReadBeside(site, LastingFact+name)
+}
+
 // KeepBeside replaces a file in the folder of a site, which another process may have open. Without the site
 // it does nothing.
 func (s *StateFolder) KeepBeside(site, name string, v []byte, mode fs.FileMode, sync bool) error {

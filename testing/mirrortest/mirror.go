@@ -27,6 +27,7 @@ import (
 	"mirrord/store/away"
 	"mirrord/store/home"
 	"mirrord/store/record"
+	"mirrord/store/upkeep"
 )
 
 // own are the settings for a server of one's own, without which a test would take minutes; no version is
@@ -193,7 +194,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 	}
 	change(&o)
 	sum, runErr := mirror.Run(ctx, o)
-	if _, err := report.Verify(context.Background(), s, func(p store.Problem) {
+	if _, err := report.Verify(context.Background(), s, func(p upkeep.Problem) {
 		if !m.Damaged {
 			m.t.Errorf("verify: %s", p)
 		}

@@ -23,7 +23,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store"
 	"mirrord/store/facts"
 	"mirrord/store/record"
 	"mirrord/testing/storetest"
@@ -133,7 +132,7 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 			Job:     j,
 			Rules:   rules,
 			Version: Version,
-			Run:     &store.Run{Number: Run},
+			Run:     &record.Run{Number: Run},
 			Confirm: 5 * time.Minute,
 			Log:     slog.New(slog.DiscardHandler),
 			Now:     now,

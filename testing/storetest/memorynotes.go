@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/store/shared"
 )
 
@@ -16,7 +16,7 @@ import (
 type MemoryNotes struct {
 	mu      sync.Mutex
 	runs    int // begun
-	run     *store.Run
+	run     *record.Run
 	last    []byte
 	rules   string
 	facts   map[string][]byte
@@ -25,13 +25,13 @@ type MemoryNotes struct {
 }
 
 // Run returns the unfinished run, nil without one.
-func (m *MemoryNotes) Run() (*store.Run, error) {
+func (m *MemoryNotes) Run() (*record.Run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return copyOf(m.run), nil
 }
 
-func copyOf(r *store.Run) *store.Run {
+func copyOf(r *record.Run) *record.Run {
 	if r == nil {
 		return nil
 	}
@@ -40,7 +40,7 @@ func copyOf(r *store.Run) *store.Run {
 }
 
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
-func (m *MemoryNotes) BeginRun(r *store.Run) error {
+func (m *MemoryNotes) BeginRun(r *record.Run) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runs++
@@ -50,7 +50,7 @@ func (m *MemoryNotes) BeginRun(r *store.Run) error {
 }
 
 // CountRun gives a run a number that no other run has.
-func (m *MemoryNotes) CountRun(r *store.Run) error {
+func (m *MemoryNotes) CountRun(r *record.Run) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.runs++
@@ -66,7 +66,7 @@ func (m *MemoryNotes) Runs() (int, error) {
 }
 
 // SetRun stores the unfinished run; nil ends it.
-func (m *MemoryNotes) SetRun(r *store.Run) error {
+func (m *MemoryNotes) SetRun(r *record.Run) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.run = copyOf(r)

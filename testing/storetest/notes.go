@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mirrord/store"
+	"mirrord/store/record"
 	"mirrord/store/shared"
 )
 
@@ -23,11 +24,11 @@ type RunNotes interface {
 }
 
 type unfinished interface {
-	Run() (*store.Run, error)
-	BeginRun(*store.Run) error
-	CountRun(*store.Run) error
+	Run() (*record.Run, error)
+	BeginRun(*record.Run) error
+	CountRun(*record.Run) error
 	Runs() (int, error)
-	SetRun(*store.Run) error
+	SetRun(*record.Run) error
 	KeepRun(shared.RunRecord) error
 }
 
@@ -92,7 +93,7 @@ func notesNothing(t *testing.T, open openNotes) {
 func notesRuns(t *testing.T, open openNotes) {
 	n, again := open(t)
 	for want := 1; want <= 4; want++ {
-		r := store.Run{
+		r := record.Run{
 			Number:      99, // any number of the caller's
 			Started:     int64(100 * want),
 			Fingerprint: "rules",
@@ -122,7 +123,7 @@ func notesRuns(t *testing.T, open openNotes) {
 			t.Errorf("after its end: %+v, %v", got, err)
 		}
 	}
-	r := store.Run{Number: 99}
+	r := record.Run{Number: 99}
 	if err := n.CountRun(&r); err != nil || r.Number != 5 {
 		t.Errorf("run %d, %v; want 5", r.Number, err)
 	}

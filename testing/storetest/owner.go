@@ -215,7 +215,7 @@ func ownerFence(t *testing.T, o Ownership) {
 		do   func() error
 	}{
 		{"commit", func() error { return s.Records.Commit(1, urls[1:], nil) }},
-		{"begin a run", func() error { return s.Notes.BeginRun(&store.Run{}) }},
+		{"begin a run", func() error { return s.Notes.BeginRun(&record.Run{}) }},
 		{"end a run", func() error { return s.Notes.SetRun(nil) }},
 		{"fold", func() error { return s.Records.Fold(folding) }},
 		{"publish", func() error { return publish(t, tree, 2) }},

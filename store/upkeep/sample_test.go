@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package upkeep
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 // it belongs to. What paces the check sees the bytes, and ends it.
 func TestSampleIsAPart(t *testing.T) {
 	dir := t.TempDir()
-	_, s := verifySite(t, dir)
+	s := verifySite(t, dir)
 	whole, err := s.Verify(t.Context(), nil)
 	if err != nil || whole.Problems > 0 {
 		t.Fatalf("%+v, %v", whole, err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package upkeep
 
 import (
 	"bytes"
@@ -55,14 +55,14 @@ func (l *LostBody) In(version int) bool { return slices.Contains(l.Versions, ver
 //
 // No run may be under way whose journal refers to the bodies. A site that is open for reading is only
 // checked. A crash leaves each body as it was, or repaired.
-func Heal(ctx context.Context, s *Site, urls []string, copies BodyCopies) (h BodyRepairs, err error) {
-	defer explain(&err, "heal bodies of %s", s.Name)
+func (s *Site) Heal(ctx context.Context, urls []string, copies BodyCopies) (h BodyRepairs, err error) {
+	defer disk.Explain(&err, "heal bodies of %s", s.Name)
 	if !s.ReadOnly {
 		if err := s.Owned(); err != nil {
 			return h, err
 		}
 	}
-	s.packs.Reread()
+	s.Frames.Packs.Reread()
 	w := &healer{
 		Site:     s,
 		copies:   copies,
@@ -188,7 +188,7 @@ func (w *healer) good(r *record.Resource) bool {
 		_, err := w.frame(r)
 		return err == nil || errors.Is(err, blobs.ErrAway)
 	case record.BlobBody:
-		f, err := w.kept.Open(r.Digest, -1)
+		f, err := w.Kept.Open(r.Digest, -1)
 		if err != nil {
 			return errors.Is(err, blobs.ErrAway)
 		}
@@ -201,7 +201,7 @@ func (w *healer) good(r *record.Resource) bool {
 
 // frame reads the document of a record.
 func (w *healer) frame(r *record.Resource) (bodies.Frame, error) {
-	f, err := w.packs.ReadFrame(w.reader, r.At)
+	f, err := w.Frames.Packs.ReadFrame(w.reader, r.At)
 	if err == nil {
 		err = f.Check(r.ID, r.Digest)
 	}
@@ -242,7 +242,7 @@ func (w *healer) overOther(d *datedBody) bool {
 	if d.Body != record.PackBody {
 		return false
 	}
-	under, _ := w.packs.Under(d.At)
+	under, _ := w.Frames.Packs.Under(d.At)
 	return len(under) > 0
 }
 
@@ -361,7 +361,7 @@ func (w *healer) copiedBlob(r *record.Resource) (bool, error) {
 	}
 	for c := range w.copies(r) {
 		if sha256.Sum256(c.Body) == r.Digest {
-			return w.keepBody(r, func() error { return w.kept.Put(r.Digest, c.Body, time.Unix(r.Fetched, 0)) })
+			return w.keepBody(r, func() error { return w.Kept.Put(r.Digest, c.Body, time.Unix(r.Fetched, 0)) })
 		}
 	}
 	return false, nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package upkeep
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func damageAt(t *testing.T, s *Site, at record.Place, off int64) {
 	if _, err := f.WriteAt(b[:], at.Off+off); err != nil {
 		t.Fatal(err)
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 }
 
 // A damaged frame over which others are deltas comes again at another place, and the deltas are written again
@@ -47,7 +47,7 @@ func TestHealMovesFrames(t *testing.T) {
 		{"other links", 100, "more links", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, s := openTest(t, t.TempDir(), Options{})
+			s := openTest(t, t.TempDir())
 			body := string(random(20_000, 1))
 			texts := []string{body, body + " of the second page", body + " of the third page"}
 			var done []*record.Done
@@ -58,24 +58,28 @@ func TestHealMovesFrames(t *testing.T) {
 			}
 			commit(t, s, 0, newURLs(0, len(texts)), done...)
 			foldAll(t, s, 1)
-			if n := deltasOf(t, s); n != 2 {
-				t.Fatalf("%d deltas", n)
+			for i, d := range done {
+				if under, err := s.Frames.Packs.Under(d.At); err != nil || (len(under) > 0) != (i > 0) {
+					t.Fatalf("page %d is over %v, %v", i, under, err)
+				}
 			}
 			damageAt(t, s, done[0].At, c.off)
 			var urls []string
 			for i := range texts {
 				urls = append(urls, testURL(i).String())
 			}
-			if h, err := Heal(t.Context(), s, urls, nil); err != nil || len(h.URLs) > 0 || len(h.Lost) != 3 {
+			if h, err := s.Heal(t.Context(), urls, nil); err != nil || len(h.URLs) > 0 || len(h.Lost) != 3 {
 				t.Fatalf("without a copy: %+v, %v", h, err)
 			}
 			copies := func(r *record.Resource) iter.Seq[BodyCopy] {
 				if r.ID > 0 {
 					return slices.Values([]BodyCopy{})
 				}
-				return slices.Values([]BodyCopy{{Body: []byte("wrong")}, {Body: []byte(body), Links: []byte(c.links)}})
+				return slices.Values([]BodyCopy{
+					{Body: []byte("wrong")}, {Body: []byte(body), Links: []byte(c.links)},
+				})
 			}
-			h, err := Heal(t.Context(), s, urls, copies)
+			h, err := s.Heal(t.Context(), urls, copies)
 			if want := map[bool]int{true: 2}[c.lost]; err != nil || len(h.Lost) != want || len(h.URLs) != 3-want {
 				t.Fatalf("repaired %v, lost %v, %v", h.URLs, h.Lost, err)
 			}
@@ -91,7 +95,7 @@ func TestHealMovesFrames(t *testing.T) {
 					t.Errorf("page %d lies at %v, and lay at %v", i, rec.At, done[i].At)
 				}
 			}
-			if again, err := Heal(t.Context(), s, urls, nil); err != nil || len(again.Lost) != len(h.Lost) {
+			if again, err := s.Heal(t.Context(), urls, nil); err != nil || len(again.Lost) != len(h.Lost) {
 				t.Errorf("after it: %+v, %v", again, err)
 			}
 			for _, l := range h.Lost { // nothing is left for the check of the helper to find
@@ -108,7 +112,7 @@ func TestHealBlobFromCopy(t *testing.T) {
 		os.Remove,
 		func(name string) error { return os.WriteFile(name, []byte("0ther bytes"), 0o644) },
 	} {
-		_, s := openTest(t, t.TempDir(), Options{})
+		s := openTest(t, t.TempDir())
 		const body = "other bytes"
 		d := blobOf(t, s, 0, body)
 		commit(t, s, 0, newURLs(0, 1), d)
@@ -118,7 +122,7 @@ func TestHealBlobFromCopy(t *testing.T) {
 		}
 		url := testURL(0).String()
 		for i, copied := range []string{"wrong bytes", body} {
-			h, err := Heal(t.Context(), s, []string{url}, func(*record.Resource) iter.Seq[BodyCopy] {
+			h, err := s.Heal(t.Context(), []string{url}, func(*record.Resource) iter.Seq[BodyCopy] {
 				return slices.Values([]BodyCopy{{Body: []byte(copied)}})
 			})
 			if err != nil || len(h.URLs) != i || len(h.Lost) != 1-i {

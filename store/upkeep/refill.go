@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package upkeep
 
 import (
 	"encoding/hex"
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"os"
 	"strings"
 
 	"mirrord/internal/regular"
@@ -17,63 +16,32 @@ import (
 	"mirrord/relocate"
 	"mirrord/site"
 	"mirrord/store/blobs"
-	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/facts"
 	"mirrord/store/home"
-	"mirrord/store/log"
-	"mirrord/store/pages"
 	"mirrord/store/record"
 	"mirrord/store/trees"
 )
 
-// Rebuild makes the database of a site again from its published tree, when site.db cannot be read.
-// The mirror stays published and keeps its version, its mirror paths, and the bodies that are blobs.
-// The next run requests documents again, because the links that were stored beside them name URLs by
-// numbers of the lost database. The history is lost. The old database and packs are moved to a folder
-// "damaged". Until the new one is complete it counts as damaged too, so that Rebuild can be called again
-// after a crash. It returns how many URLs are known again; ErrLocked while a process has the site open. A
-// published tree that cannot be read is an error too, before anything is changed.
-func (s *State) Rebuild(name string) (known int, err error) {
-	defer explain(&err, "rebuild site %s", name)
-	root, err := s.SiteRoot(name)
-	if err != nil {
-		return 0, err
-	}
-	defer root.Close()
-	if err := readable(root); err != nil {
-		return 0, err
-	}
-	last, err := s.setAside(name, root)
-	if err != nil {
-		return 0, err
-	}
-	st, err := s.openSite(name, rebuilding)
-	if err != nil {
-		return 0, err
-	}
-	if err = st.packs.Skip(last); err == nil {
-		err = facts.CollectedRecords{Records: st.Records}.BeginPack()
-	}
-	if err == nil {
-		known, err = rebuilder{st}.refill()
-	}
-	if err == nil {
-		err = rebuilder{st}.finish()
-	}
-	return known, errors.Join(err, st.Close())
-}
-
 // rebuiltBatch is how many records a transaction has.
 const rebuiltBatch = 2048
 
-// rebuilder makes the records of a site again of its published tree.
-type rebuilder struct{ *Site }
+// Refill makes the records of a new database of the published tree, and the database count. It returns how
+// many URLs are known again.
+func (s *Site) Refill() (known int, err error) {
+	if err = (facts.CollectedRecords{Records: s.Records}).BeginPack(); err == nil {
+		known, err = s.refill()
+	}
+	if err == nil {
+		err = s.finishRefill()
+	}
+	return known, err
+}
 
-// finish makes the database count. A tree whose name does not say that it was finished may be half built,
-// which the lost database knew: the next build removes it.
-func (s rebuilder) finish() error {
+// finishRefill makes the database count. A tree whose name does not say that it was finished may be half
+// built, which the lost database knew: the next build removes it.
+func (s *Site) finishRefill() error {
 	facts, err := s.lastingFacts()
 	if err != nil {
 		return err
@@ -93,64 +61,19 @@ func (s rebuilder) finish() error {
 }
 
 // lastingFacts are the facts that have files of their own.
-func (s rebuilder) lastingFacts() (map[string][]byte, error) {
-	names, err := fs.Glob(s.Root.FS(), lastingFact+"*")
+func (s *Site) lastingFacts() (map[string][]byte, error) {
+	names, err := fs.Glob(s.Root.FS(), home.LastingFact+"*")
 	facts := map[string][]byte{}
 	for _, name := range names {
 		v, rerr := s.Root.ReadFile(name)
-		facts[strings.TrimPrefix(name, lastingFact)] = v
+		facts[strings.TrimPrefix(name, home.LastingFact)] = v
 		err = errors.Join(err, rerr)
 	}
 	return facts, disk.Err("read facts", err)
 }
 
-// readable reports whether the published tree of a site, if there is one, can be made records of.
-func readable(site *os.Root) error {
-	tree, err := regular.Root{Root: site}.OpenRoot(trees.CurrentLink)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return disk.Err("open current", err)
-	}
-	defer tree.Close()
-	if _, err := phm.OpenMeta(tree.FS()); err != nil {
-		return err
-	}
-	if _, err := tree.Stat(phm.FilesName); err != nil {
-		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
-	}
-	return nil
-}
-
-// setAside moves the database and the packs of a site out of use, and returns the number of the last pack.
-// The packs go first: as long as the database is there, so is what calls for a rebuild.
-func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
-	lock, err := s.HoldSite(name)
-	if err != nil {
-		return 0, err
-	}
-	defer lock.Close()
-	aside, err := asideFolder(root)
-	packs, _ := disk.NumbersIn(root, "packs", bodies.PackName) // a missing one has no number
-	if n := len(packs); n > 0 {
-		last = packs[n-1]
-	}
-	names := []string{"packs", log.Folder, pages.DigestsFile, pages.TextsFile}
-	heads, _ := disk.NumbersIn(root, ".", bodies.HeadsFile)
-	for _, n := range heads {
-		names = append(names, bodies.HeadsFile(n))
-	}
-	for _, f := range append(names, home.SiteDB) {
-		if _, lerr := root.Lstat(f); (err == nil) && !errors.Is(lerr, fs.ErrNotExist) {
-			err = root.Rename(f, aside+"/"+f)
-		}
-	}
-	return last, disk.Err("set aside", err)
-}
-
 // refill makes records of the published tree.
-func (s rebuilder) refill() (known int, err error) {
+func (s *Site) refill() (known int, err error) {
 	tree, err := s.Trees.Current()
 	if errors.Is(err, record.ErrNoVersion) {
 		return 0, nil
@@ -204,7 +127,7 @@ func (s rebuilder) refill() (known int, err error) {
 	if err := flush(); err != nil {
 		return known, err
 	}
-	if err := s.kept.Sync(); err != nil {
+	if err := s.Kept.Sync(); err != nil {
 		return known, err
 	}
 	v := record.Version{
@@ -223,7 +146,7 @@ func (s rebuilder) refill() (known int, err error) {
 }
 
 // resourceOf makes the record of a published file. A document is known by name only.
-func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record.Resource, error) {
+func (s *Site) resourceOf(tree regular.Root, f *phm.File, id uint32) (record.Resource, error) {
 	u, _, err := site.Parse(f.URL)
 	if err != nil || len(f.URL) > record.MaxURL {
 		return record.Resource{}, fmt.Errorf("%s: %w: its URL: %v", f.Path, disk.ErrDamaged, err)
@@ -234,7 +157,7 @@ func (s rebuilder) resourceOf(tree regular.Root, f *phm.File, id uint32) (record
 		return r, nil
 	}
 	digest := [32]byte(d)
-	if fi, err := s.kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
+	if fi, err := s.Kept.Stat(digest); err != nil || !fi.Regular || fi.Size != f.Size {
 		r.Size, r.Digest = f.Size, digest
 		ok, err := s.takeFile(tree, f.Path, &r)
 		if err != nil || !ok {
@@ -270,15 +193,15 @@ func (s *Site) takeFile(root regular.Root, name string, r *record.Resource) (boo
 	if right, err := blobs.HasDigest(f, r.Digest); !right || err != nil {
 		return false, nil
 	}
-	return s.keepBody(r, func() error { return s.kept.PutFile(r.Digest, root, name) })
+	return s.keepBody(r, func() error { return s.Kept.PutFile(r.Digest, root, name) })
 }
 
 // keepBody has put store the body of a record, instead of the damaged one.
 func (s *Site) keepBody(r *record.Resource, put func() error) (bool, error) {
-	missing, err := s.kept.Discard(r.Digest)
+	missing, err := s.Kept.Discard(r.Digest)
 	if missing && err == nil {
 		if err = put(); err == nil {
-			err = s.kept.Sync()
+			err = s.Kept.Sync()
 		}
 	}
 	return err == nil, err

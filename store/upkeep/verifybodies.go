@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package upkeep
 
 import (
 	"cmp"
@@ -65,7 +65,7 @@ func (v *verifier) documents() {
 // document checks a stored document.
 func (v *verifier) document(d *stored) {
 	v.st.Frames++
-	if v.s.away.Has(v.s.packs, d.at) {
+	if v.s.Away.Has(v.s.Frames.Packs, d.at) {
 		v.st.Away++
 		return
 	}
@@ -94,7 +94,7 @@ func (v *verifier) blob(r *record.Resource) {
 	}
 	v.blobs[r.Digest] = true
 	v.st.Blobs++
-	fi, err := v.s.kept.Stat(r.Digest)
+	fi, err := v.s.Kept.Stat(r.Digest)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		v.problem(BadBlob, r.URL.String(), "the blob %x is missing", r.Digest)
@@ -106,13 +106,13 @@ func (v *verifier) blob(r *record.Resource) {
 		v.problem(BadBlob, r.URL.String(), "the blob %x has %d bytes, not %d", r.Digest, fi.Size, r.Size)
 		return
 	}
-	if v.s.away.HasOnly(r.Digest, v.s.kept) {
+	if v.s.Away.HasOnly(r.Digest, v.s.Kept) {
 		v.st.Away++
 		return
 	}
 	v.st.Bytes += fi.Size
 	right := false
-	f, err := v.s.kept.Open(r.Digest, -1)
+	f, err := v.s.Kept.Open(r.Digest, -1)
 	if err == nil {
 		right, err = blobs.HasDigest(pacedReader{f, v}, r.Digest)
 		f.Close()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package upkeep
 
 import (
 	"context"
@@ -84,7 +84,7 @@ func (s *Site) Sample(ctx context.Context, o Sampling, report func(Problem)) (st
 		frames:   bodies.NewFrameReader(),
 		blobs:    map[[32]byte]bool{},
 	}
-	s.packs.Forget()
+	s.Frames.Packs.Forget()
 	for _, step := range []func() error{
 		v.database, v.log, v.meta, v.records, v.journal, v.linkLists, v.looks, v.history, v.observations,
 		v.versions, v.current,
@@ -96,28 +96,9 @@ func (s *Site) Sample(ctx context.Context, o Sampling, report func(Problem)) (st
 	return v.st, nil
 }
 
-// errUnreadable says that a check of a database found something.
-var errUnreadable = errors.New("it cannot be read")
-
-// Unreadable returns a *DatabaseError that says why only Redo or Rebuild helps a site's database: its pages
-// or values are damaged, or it is an older copy; nil when it is whole. The error is that ctx ended,
-// ErrNoSite, or ErrLocked while a process writes the site.
-func (s *State) Unreadable(ctx context.Context, name string) (why, err error) {
-	site, err := s.openSite(name, reading)
-	if _, ok := errors.AsType[*db.DatabaseError](err); ok {
-		return err, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	bad, err := site.unreadable(ctx)
-	if bad {
-		why = site.DB.Damaged(errUnreadable)
-	}
-	return why, errors.Join(err, site.Close())
-}
-
-func (s *Site) unreadable(ctx context.Context) (bad bool, err error) {
+// Unreadable reports whether only Redo or Rebuild helps the database: its pages or values are damaged. The
+// error is that ctx ended.
+func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
 	v := &verifier{
 		s:        s,
 		ctx:      ctx,
@@ -222,10 +203,10 @@ func (v *verifier) meta() error {
 		return err
 	}
 	v.known = n
-	if _, err := v.s.Notes.Run(); err != nil {
-		v.problem(BadDatabase, "run", "%v", err)
-	}
 	return v.s.DB.View(func(tx *db.Tx) error {
+		if _, err := record.ReadRun(tx.Meta().Get(home.KeyRun)); err != nil {
+			v.problem(BadDatabase, "run", "%v", err)
+		}
 		for _, b := range [][]byte{home.Resources, home.Links, home.History, home.Versions, home.Scripts} {
 			if tx.Bucket(b) == nil {
 				v.problem(BadDatabase, string(b), "the bucket is missing")
