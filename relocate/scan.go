@@ -164,7 +164,7 @@ func (sc *scanner) finish(raw []byte) {
 func (sc *scanner) charsetEdit(raw []byte) {
 	d := sc.d
 	r := known.all[d.Format]
-	if d.CharsetFrom != FromHeader || r == nil || r.verbatim {
+	if d.CharsetFrom != FromHeader || r == nil {
 		return
 	}
 	if sc.cs.IsUTF16() {
