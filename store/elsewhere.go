@@ -60,7 +60,6 @@ func LookElsewhere(
 	return e, nil
 }
 
-// look reads the records of one site.
 func (e *Elsewhere) look(ctx context.Context, name string, want map[[32]byte]bool) error {
 	site, err := e.state.ViewSite(name)
 	if err != nil {

@@ -189,13 +189,10 @@ type Redone struct {
 // never was.
 func LastRedone(s *State, site string) (r Redone, err error) {
 	v, err := s.ReadBeside(site, redoneName)
-	if err != nil || v == nil {
-		return r, err
-	}
 	if json.Unmarshal(v, &r) != nil { // it tells nothing, and nothing depends on it
-		return Redone{}, nil
+		r = Redone{}
 	}
-	return r, nil
+	return r, err
 }
 
 // NotedDamage returns what checks of a site noted for its next run, without opening its database: URLs whose

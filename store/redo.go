@@ -110,7 +110,7 @@ func DropDamaged(s *Site) error {
 		if name == damagedName || name == wrongName {
 			continue // notes
 		}
-		if err := s.Root.RemoveAll(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.Root.RemoveAll(name); err != nil {
 			return disk.Err("drop damaged files", err)
 		}
 	}
@@ -247,9 +247,6 @@ func (s *State) setAside(name string, root *os.Root) (last uint32, err error) {
 	return last, disk.Err("set aside", err)
 }
 
-// errUnreadable says that a check of a database found something.
-var errUnreadable = errors.New("it cannot be read")
-
 // Unreadable returns a *DatabaseError that says why only Redo or Rebuild helps a site's database: its pages
 // or values are damaged, or it is an older copy; nil when it is whole. The error is that ctx ended,
 // ErrNoSite, or ErrLocked while a process writes the site.
@@ -263,7 +260,7 @@ func (s *State) Unreadable(ctx context.Context, name string) (why, err error) {
 	}
 	bad, err := site.Unreadable(ctx)
 	if bad {
-		why = site.DB.Damaged(errUnreadable)
+		why = site.DB.Damaged(errors.New("it cannot be read"))
 	}
 	return why, errors.Join(err, site.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mirrord/mirror/render"
 	"mirrord/phm"
@@ -62,7 +63,7 @@ func (r *remaking) lose(m render.Material, s *store.Site, version int, lost []up
 	gone := map[string]bool{}
 	r.lost = nil
 	for i := range lost {
-		if lost[i].In(version) {
+		if slices.Contains(lost[i].Versions, version) {
 			gone[lost[i].URL] = true
 			r.lost = append(r.lost, phm.MissingURL{URL: lost[i].URL, Reason: render.LostReason})
 		}

@@ -129,11 +129,8 @@ type State struct {
 // Of reads what a site has in a depot, from a file of a folder; nil for nothing.
 func (a *State) Of(root *os.Root, file, site string) (*Site, error) {
 	fi, err := root.Lstat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, disk.Err("look at "+FileName, err)
+		return nil, disk.Err("look at "+FileName, disk.UnlessGone(err))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -141,11 +138,8 @@ func (a *State) Of(root *os.Root, file, site string) (*Site, error) {
 		return s, nil
 	}
 	b, err := root.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, disk.ReadErr("read "+FileName, err)
+		return nil, disk.ReadErr("read "+FileName, disk.UnlessGone(err))
 	}
 	s := &Site{site: site, info: fi, fetch: a.Fetch}
 	if err := json.Unmarshal(b, &s.Remainder); err != nil {

@@ -69,11 +69,7 @@ func (a *State) Drop(s *Site) error {
 	if err != nil || !os.SameFile(fi, s.info) {
 		return disk.Err("bring all", disk.UnlessGone(err))
 	}
-	d, err := a.In.Root.Open("sites")
-	if err == nil {
-		err = errors.Join(disk.SyncFS(int(d.Fd())), d.Close())
-	}
-	if err == nil {
+	if err = disk.SyncFSOf(a.In.Dir + "/sites"); err == nil {
 		err = a.In.Root.Remove(file)
 	}
 	return disk.Err("bring all", err)

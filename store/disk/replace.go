@@ -20,6 +20,15 @@ func SyncDir(name string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// SyncFSOf is SyncFS for the file system of a folder.
+func SyncFSOf(dir string) error {
+	d, err := os.Open(dir)
+	if err == nil {
+		err = errors.Join(SyncFS(int(d.Fd())), d.Close())
+	}
+	return err
+}
+
 // SyncIn is SyncDir for a folder below one that is open.
 func SyncIn(root *os.Root, name string) error {
 	d, err := root.Open(name)

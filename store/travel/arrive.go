@@ -105,10 +105,7 @@ func (a *Arrival) Tidy(files []string) error {
 
 // Finish puts the site in its place. The one that was here is removed.
 func (a *Arrival) Finish() error {
-	d, err := a.Root.Open(".")
-	if err == nil {
-		err = errors.Join(disk.SyncFS(int(d.Fd())), d.Close())
-	}
+	err := disk.SyncFSOf(a.state.Dir + "/sites")
 	if err == nil {
 		err = a.Root.Remove(arriveLock)
 	}

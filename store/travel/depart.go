@@ -30,11 +30,11 @@ const DepotNotes = "depots.json"
 
 // travels reports whether a file or folder of a site's folder goes where the site goes. Published trees are
 // made again, and so is the log, unless it has results of an unfinished run; files of older formats, and what
-// was set aside, are of use here only.
+// was set aside, are of use here only. The database comes from the view.
 func travels(name string) bool {
 	switch name {
 	case trees.Dir, trees.VersionsDir, trees.CurrentLink, log.Folder, db.LockName, home.DamagedFolder,
-		home.GlanceFile, DepotNotes, away.FileName:
+		home.GlanceFile, DepotNotes, away.FileName, home.SiteDB:
 		return false
 	}
 	return name[0] != '.' && !strings.HasPrefix(name, home.SiteDB+".")
@@ -89,8 +89,7 @@ func depart(s *home.StateFolder, name string, view func() (Viewed, error)) (_ *D
 	if err := home.CheckName(name); err != nil {
 		return nil, err
 	}
-	dir := "sites/" + name
-	before, err := travelNames(s.Root.FS(), dir)
+	before, err := travelNames(s, name)
 	if err != nil {
 		return nil, err
 	}
@@ -104,15 +103,13 @@ func depart(s *home.StateFolder, name string, view func() (Viewed, error)) (_ *D
 			err = errors.Join(err, d.Close())
 		}
 	}()
-	names, err := travelNames(s.Root.FS(), dir)
+	names, err := travelNames(s, name)
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range names {
-		if file != home.SiteDB {
-			if err := d.add(file); err != nil {
-				return nil, err
-			}
+		if err := d.add(file); err != nil {
+			return nil, err
 		}
 	}
 	if segment, batches := d.DB.Journal.List(); len(batches) > 0 {
@@ -166,8 +163,9 @@ func openFile(root *os.Root, name string) (File, error) {
 }
 
 // travelNames lists the files of a site's folder that travel, sorted.
-func travelNames(fsys fs.FS, dir string) (names []string, err error) {
-	err = fs.WalkDir(fsys, dir, func(path string, e fs.DirEntry, err error) error {
+func travelNames(s *home.StateFolder, site string) (names []string, err error) {
+	dir := "sites/" + site
+	err = fs.WalkDir(s.Root.FS(), dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || path == dir {
 			return err
 		}
@@ -224,11 +222,8 @@ func (d *Departure) Bring(file string, from, to int64) error {
 // LastTransaction is the number of the last transaction of a site's database; 0 when it has none.
 func LastTransaction(s *home.StateFolder, name string) (uint64, error) {
 	f, err := s.Root.Open("sites/" + name + "/" + home.SiteDB)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
 	if err != nil {
-		return 0, disk.Err("open "+home.SiteDB, err)
+		return 0, disk.Err("open "+home.SiteDB, disk.UnlessGone(err))
 	}
 	defer f.Close()
 	head, err := dbpages.ReadCommit(f)

@@ -45,9 +45,6 @@ type LostBody struct {
 	Records facts.LostRecords `json:"-"` // that have it
 }
 
-// In reports whether a version has it.
-func (l *LostBody) In(version int) bool { return slices.Contains(l.Versions, version) }
-
 // Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
 // damaged by good ones of the same digest: of another record of the URL, of a tree when it is published as it
 // came, or of copies. copies may be nil. All versions have it then. A body in a pack is
@@ -130,7 +127,6 @@ func (w *healer) round(of []*bodiesOf) error {
 	return nil
 }
 
-// healer is one Heal at work.
 type healer struct {
 	*Site
 	copies   BodyCopies
@@ -199,7 +195,6 @@ func (w *healer) good(r *record.Resource) bool {
 	return true
 }
 
-// frame reads the document of a record.
 func (w *healer) frame(r *record.Resource) (bodies.Frame, error) {
 	f, err := w.Frames.Packs.ReadFrame(w.reader, r.At)
 	if err == nil {
@@ -269,7 +264,6 @@ func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 	return false, nil
 }
 
-// candidates are the good copies of a body.
 func (w *healer) candidates(b *bodiesOf, r *record.Resource) iter.Seq[BodyCopy] {
 	return func(yield func(BodyCopy) bool) {
 		for i := range b.recs {
@@ -294,7 +288,6 @@ func (w *healer) candidates(b *bodiesOf, r *record.Resource) iter.Seq[BodyCopy] 
 	}
 }
 
-// lost lists the bodies that are still damaged.
 func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 	var in []LostBody
 	for i := range b.recs {

@@ -27,8 +27,8 @@ import (
 // rebuiltBatch is how many records a transaction has.
 const rebuiltBatch = 2048
 
-// Refill makes the records of a new database of the published tree, and the database count. It returns how
-// many URLs are known again.
+// Refill makes the records of a new database of the published tree, and the database count. known is how many
+// URLs that are.
 func (s *Site) Refill() (known int, err error) {
 	if err = (facts.CollectedRecords{Records: s.Records}).BeginPack(); err == nil {
 		known, err = s.refill()
@@ -42,14 +42,18 @@ func (s *Site) Refill() (known int, err error) {
 // finishRefill makes the database count. A tree whose name does not say that it was finished may be half
 // built, which the lost database knew: the next build removes it.
 func (s *Site) finishRefill() error {
-	facts, err := s.lastingFacts()
+	facts, err := fs.Glob(s.Root.FS(), home.LastingFact+"*")
 	if err != nil {
-		return err
+		return disk.Err("list facts", err)
 	}
 	return s.Update("finish rebuild", func(tx *db.Tx) error {
 		m := tx.Meta()
-		for name, v := range facts {
-			if err := m.Put([]byte("fact/"+name), v); err != nil {
+		for _, file := range facts {
+			v, err := s.Root.ReadFile(file)
+			if err == nil {
+				err = m.Put([]byte("fact/"+strings.TrimPrefix(file, home.LastingFact)), v)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -60,19 +64,6 @@ func (s *Site) finishRefill() error {
 	})
 }
 
-// lastingFacts are the facts that have files of their own.
-func (s *Site) lastingFacts() (map[string][]byte, error) {
-	names, err := fs.Glob(s.Root.FS(), home.LastingFact+"*")
-	facts := map[string][]byte{}
-	for _, name := range names {
-		v, rerr := s.Root.ReadFile(name)
-		facts[strings.TrimPrefix(name, home.LastingFact)] = v
-		err = errors.Join(err, rerr)
-	}
-	return facts, disk.Err("read facts", err)
-}
-
-// refill makes records of the published tree.
 func (s *Site) refill() (known int, err error) {
 	tree, err := s.Trees.Current()
 	if errors.Is(err, record.ErrNoVersion) {

@@ -197,12 +197,10 @@ func (v *verifier) listed() error {
 	return err
 }
 
-func (v *verifier) meta() error {
-	n, err := v.s.Records.Known()
-	if err != nil {
+func (v *verifier) meta() (err error) {
+	if v.known, err = v.s.Records.Known(); err != nil {
 		return err
 	}
-	v.known = n
 	return v.s.DB.View(func(tx *db.Tx) error {
 		if _, err := record.ReadRun(tx.Meta().Get(home.KeyRun)); err != nil {
 			v.problem(BadDatabase, "run", "%v", err)
@@ -237,7 +235,6 @@ func (v *verifier) records() error {
 	})
 }
 
-// given notes that a record has a number.
 func (v *verifier) given(id uint32) {
 	if id < v.known {
 		v.seen.Add(id)
@@ -256,7 +253,7 @@ func (v *verifier) record(k ProblemKind, r *record.Resource) {
 	if r.Outcome > site.Program {
 		v.problem(k, name, "its outcome %d is unknown", r.Outcome)
 	}
-	if v.bodiless || !v.sampling.picks(r.URL) {
+	if pick := v.sampling.Pick; v.bodiless || (pick != nil && !pick(name)) {
 		return
 	}
 	v.heads(r)
@@ -407,17 +404,12 @@ type Sampling struct {
 	Spend func(n int64) error
 }
 
-// picks reports whether the bodies of a resource are read.
-func (o *Sampling) picks(u site.URL) bool { return (o.Pick == nil) || o.Pick(u.String()) }
-
-// spend says that bytes are about to be read.
 func (v *verifier) spend(n int64) {
 	if (v.sampling.Spend != nil) && (v.late == nil) {
 		v.late = v.sampling.Spend(n)
 	}
 }
 
-// ended returns why the check has to end, nil when it continues.
 func (v *verifier) ended() error {
 	if v.late != nil {
 		return v.late
@@ -425,7 +417,6 @@ func (v *verifier) ended() error {
 	return v.ctx.Err()
 }
 
-// pacedReader paces the reading of a large body.
 type pacedReader struct {
 	r io.Reader
 	v *verifier

@@ -48,7 +48,6 @@ func (v *verifier) later(r *record.Resource) {
 	}
 }
 
-// documents checks the documents that wait.
 func (v *verifier) documents() {
 	slices.SortFunc(v.waiting, func(a, b stored) int {
 		return cmp.Or(a.at.Compare(b.at), strings.Compare(a.url, b.url))
@@ -62,7 +61,6 @@ func (v *verifier) documents() {
 	v.waiting = v.waiting[:0]
 }
 
-// document checks a stored document.
 func (v *verifier) document(d *stored) {
 	v.st.Frames++
 	if v.s.Away.Has(v.s.Frames.Packs, d.at) {
