@@ -84,7 +84,7 @@ func routes() []route {
 		{"POST /orders/{n}/keep", "keepOrder", ofOrder(orders.ToAct, keepOrder)},
 		{"GET /orders/{n}/files/{name}", "orderFile", ofOrder(orders.ToFetch, orderFile)},
 		{"GET /jobs/{job}/gc", "gc", ofMirror(gcPage)},
-		{"POST /jobs/{job}/gc", "gc", ofMirror(gcJob)},
+		{"POST /jobs/{job}/gc", "gc", ofMirror(doAct)},
 		{"GET /jobs/{job}/equivalents", "register", ofMirror(equivalentsPage)},
 		{"POST /jobs/{job}/equivalents", "register", ofMirror(doAct)},
 		{"GET /jobs/{job}/export", "export", ofMirror(exportJob)},

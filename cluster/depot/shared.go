@@ -176,27 +176,21 @@ func (d *Depot) CheckoutShared(
 		Digests: map[string]SHA256{},
 	}
 	out := &CheckedOutShared{Sequence: p.Sequence, Files: []string{}, Kept: []string{}}
-	places := map[*File]string{}
-	var order [2][]*File // outside of dir, in it
-	for i := range m.Files {
-		f := &m.Files[i]
-		if places[f], err = sharedPlace(f.Name, dir, beside); err != nil {
-			return nil, err
-		}
-		in := 0
-		if strings.HasPrefix(places[f], dir+string(filepath.Separator)) {
-			in = 1
-		}
-		order[in] = append(order[in], f)
-	}
-	for i, part := range order {
-		if i == 1 {
+	for _, inside := range []bool{false, true} {
+		if inside {
 			if err := own(); err != nil {
 				return nil, err
 			}
 		}
-		for _, f := range part {
-			to := places[f]
+		for i := range m.Files {
+			f := &m.Files[i]
+			to, err := sharedPlace(f.Name, dir, beside)
+			if err != nil {
+				return nil, err
+			}
+			if strings.HasPrefix(to, dir+string(filepath.Separator)) != inside {
+				continue
+			}
 			digest, done, err := sharedFile(ctx, d.Store, m, f, to, known, discard)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", f.Name, err)
