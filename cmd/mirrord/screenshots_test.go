@@ -64,7 +64,7 @@ func TestBrowser(t *testing.T) {
 			late := time.Now().Add(time.Minute)
 			for err == nil && !strings.Contains(text, page.want) && time.Now().Before(late) {
 				time.Sleep(50 * time.Millisecond) // a part of the page comes after it
-				text, err = textOf(ctx)
+				text, err = shownText(ctx)
 			}
 			if !strings.Contains(text, page.want) {
 				t.Errorf("%s does not say %q:\n%s", page.url, page.want, text)
@@ -93,9 +93,9 @@ func visitPage(ctx context.Context, url string) (string, error) {
 	if err := browsertest.Load(ctx, url); err != nil {
 		return "", err
 	}
-	return textOf(ctx)
+	return shownText(ctx)
 }
 
-func textOf(ctx context.Context) (string, error) {
+func shownText(ctx context.Context) (string, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[string](`document.body.innerText`))
 }
