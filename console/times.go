@@ -31,7 +31,7 @@ func ago(now, t time.Time) string {
 	switch {
 	case d < time.Minute:
 		return "just now"
-	case 24*time.Hour <= d && d < 48*time.Hour:
+	case d/(24*time.Hour) == 1:
 		return "yesterday"
 	case d < 60*24*time.Hour:
 		return count.Ago(d) + " ago"

@@ -54,11 +54,8 @@ type Forget struct {
 // About is what the audit log says of it.
 func (f *Forget) About() string { return f.What + ": " + f.Reason }
 
-// readElsewhere is how many other mirrors a take-down reads before a page answers.
-const readElsewhere = 50
-
 func forget(ctx context.Context, a Act, in *Forget) (*care.Forgetting, error) {
-	plan, err := care.PlanForget(a.App, a.Job, in.What, in.Reason, readElsewhere)
+	plan, err := care.PlanForget(a.App, a.Job, in.What, in.Reason, 20) // other mirrors: a page waits
 	if err != nil || in.Dry {
 		return plan, err
 	}
