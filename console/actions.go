@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -138,7 +139,13 @@ func eachChosen(v *visit, op ops.Operation, names []string, do func(*visit) erro
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	http.Redirect(v.w, v.r, "/?said="+op.Name, http.StatusSeeOther)
+	to := url.Values{"said": {op.Name}}
+	for _, key := range []string{"by", "state", "q", "page"} { // the list as it was
+		if value := v.r.PostFormValue(key); value != "" {
+			to.Set(key, value)
+		}
+	}
+	http.Redirect(v.w, v.r, "/?"+to.Encode(), http.StatusSeeOther)
 	return nil
 }
 

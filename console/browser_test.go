@@ -164,7 +164,7 @@ func TestBrowser(t *testing.T) {
 		c.goTo("/jobs/job0001")
 		c.press("Run now")
 		c.wait("The run was requested.")
-		c.press("Pause the job")
+		c.press("Pause")
 		c.wait("Paused: no run")
 		c.with(func(d *fakeDaemon) {
 			if len(d.did) != 2*(i+1) {

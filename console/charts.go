@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"mirrord/internal/count"
-	"mirrord/mirror"
 	"mirrord/scheduler/status"
 )
 
@@ -207,9 +206,9 @@ func runCharts(runs []status.Run) []runChart {
 		return bar{fmt.Sprintf("%s%d added, %d changed, %d removed", when(r), r.Added, r.Changed, r.Removed),
 			[]part{{"good", int64(r.Added)}, {"warn", int64(r.Changed)}, {"bad", -int64(r.Removed)}}}
 	})
-	received := runChart{Title: "Received per run", Big: mirror.Bytes(last.Received), Says: "last time"}
-	received.Drawn = chart("Bytes received, by run", runs, mirror.Bytes, func(r *status.Run) bar {
-		return bar{when(r) + mirror.Bytes(r.Received), []part{{"ask", r.Received}}}
+	received := runChart{Title: "Received per run", Big: count.Bytes(last.Received), Says: "last time"}
+	received.Drawn = chart("Bytes received, by run", runs, count.Bytes, func(r *status.Run) bar {
+		return bar{when(r) + count.Bytes(r.Received), []part{{"ask", r.Received}}}
 	})
 	span := func(n int64) string { return count.Span(time.Duration(n)) }
 	spent := func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) }
@@ -229,11 +228,11 @@ func sizes(runs []status.Run) runChart {
 	}
 	c := runChart{
 		Title: "Size by version",
-		Big:   mirror.Bytes(published[0].Bytes),
+		Big:   count.Bytes(published[0].Bytes),
 		Says:  fmt.Sprintf("version %d", published[0].Version),
 	}
-	c.Drawn = chart("Size of the files, by version", published, mirror.Bytes, func(r *status.Run) bar {
-		return bar{fmt.Sprintf("version %d: %s, %s", r.Version, mirror.Bytes(r.Bytes), count.Of(r.Files, "file")),
+	c.Drawn = chart("Size of the files, by version", published, count.Bytes, func(r *status.Run) bar {
+		return bar{fmt.Sprintf("version %d: %s, %s", r.Version, count.Bytes(r.Bytes), count.Of(r.Files, "file")),
 			[]part{{"ask", r.Bytes}}}
 	})
 	return c

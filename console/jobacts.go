@@ -3,7 +3,6 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,9 +16,7 @@ import (
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/app/orders"
-	"mirrord/internal/count"
 	"mirrord/internal/places"
-	"mirrord/mirror"
 )
 
 // isUsage reports whether an error says that a request makes no sense.
@@ -28,56 +25,13 @@ func isUsage(err error) bool {
 	return is && e.Kind == env.Usage
 }
 
-// gcData is what the page of a collection shows.
-type gcData struct {
-	Job      string
-	Versions []int
-	Freed    string
-	Problem  string
-}
-
 // gcPage says what gc would drop and free of a mirror.
 func gcPage(v *visit) error {
 	s, err := care.Collectable(v.r.Context(), v.App, v.job)
 	if err != nil {
 		return err
 	}
-	c := &care.Collected{Sites: []care.CollectedSite{s}}
-	return v.draw(http.StatusOK, "gc.html", "Prune "+v.job, gcOf(v.job, c))
-}
-
-func gcOf(name string, c *care.Collected) gcData {
-	d := gcData{Job: name, Problem: c.Busy}
-	var bytes int64
-	for _, s := range c.Sites {
-		d.Versions = append(d.Versions, s.Dropped...)
-		if s.Packs != nil {
-			bytes += s.Packs.Freed + s.Packs.Heads
-		}
-		if s.Problem != "" {
-			d.Problem = s.Problem
-		}
-	}
-	if c.Blobs != nil {
-		bytes += c.Blobs.Freed
-	}
-	d.Freed = mirror.Bytes(bytes)
-	return d
-}
-
-// gcJob drops the versions that the job does not keep, and frees what nothing refers to.
-func gcJob(v *visit) error {
-	// a user who closes the page still wants it
-	c, err := care.Collect(context.WithoutCancel(v.r.Context()), v.App, []string{v.job}, false)
-	if c != nil {
-		d := gcOf(v.job, c)
-		if e, is := errors.AsType[*env.Error](err); is && d.Problem != "" {
-			err = &env.Error{Kind: e.Kind, Err: errors.New(d.Problem)}
-		}
-		about := fmt.Sprintf("%s, %s", count.Of(len(d.Versions), "version"), d.Freed)
-		return v.done(act{about: about}, err, jobPath(v.job, ""))
-	}
-	return v.done(act{}, err, jobPath(v.job, ""))
+	return v.draw(http.StatusOK, "gc.html", "Prune "+v.job, s)
 }
 
 // mostExports is how many exports are made for browsers at a time; who finds no place waits for exportWait.

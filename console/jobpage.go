@@ -32,9 +32,11 @@ func liveOf(j *status.Job) live {
 		Job:  j,
 		Kind: kindOf(j),
 		Note: noteOf(j),
-		Busy: j.Activity == status.Running || j.Activity == status.Ending,
+		Busy: busy(j),
 	}
 }
+
+func busy(j *status.Job) bool { return j.Activity == status.Running || j.Activity == status.Ending }
 
 // ranRun is a run with what the table says of it.
 type ranRun struct {

@@ -61,8 +61,11 @@ type column struct {
 // mirrors is what the list shows.
 type mirrors struct {
 	Daemon      status.Daemon
-	All         int   // jobs
-	Bytes, Disk int64 // of all published versions; of all that is stored
+	All         int       // jobs
+	Running     int       // of them
+	Changed     time.Time // when a version was last published
+	Picked      string    // "": not all rows are selected
+	Bytes, Disk int64     // of all published versions; of all that is stored
 	States      []stateCount
 	Concerns    []concern
 	Rows        []listed
@@ -137,6 +140,7 @@ func listPage(v *visit) error {
 		Q:      strings.TrimSpace(v.r.FormValue("q")),
 		By:     v.r.FormValue("by"),
 		In:     v.r.FormValue("state"),
+		Picked: v.r.FormValue("all"),
 	}
 	if sorts()[strings.TrimPrefix(m.By, "-")] == nil {
 		if m.By = "name"; v.who.Operates() {
@@ -144,8 +148,15 @@ func listPage(v *visit) error {
 		}
 	}
 	for i := range all.Jobs {
-		m.Bytes += all.Jobs[i].Bytes
-		m.Disk += diskOf(&all.Jobs[i])
+		j := &all.Jobs[i]
+		m.Bytes += j.Bytes
+		m.Disk += diskOf(j)
+		if busy(j) {
+			m.Running++
+		}
+		if at := j.Published; at != nil && at.After(m.Changed) {
+			m.Changed = *at
+		}
 	}
 	m.States = statesOf(all.Jobs)
 	sortJobs(all.Jobs, "state")

@@ -291,6 +291,8 @@ func TestTimes(t *testing.T) {
 func TestChosen(t *testing.T) {
 	b, file := newEditor(t, "url = \"https://a.example/\"\n")
 	b.daemon.jobs = append(b.daemon.jobs, testJobs(2)...)
+	b.daemon.jobs[1].Activity = status.Ending
+	b.want(http.StatusOK, "· 1 running", "/", nil)
 	both := url.Values{"do": {"run"}, "job": {"job0001", "job0000", "../x"}}
 	if w := b.do("/chosen", both); w.Code != http.StatusSeeOther {
 		t.Fatalf("%d %s", w.Code, w.Body)

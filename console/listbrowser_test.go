@@ -5,8 +5,14 @@
 package console
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
@@ -87,4 +93,71 @@ func TestListInBrowser(t *testing.T) {
 		}
 		c.shotOfScreen("console-list" + kind.suffix + ".png")
 	}
+}
+
+// Several mirrors are selected, run, paused, downloaded and deleted by the keyboard alone, with and without
+// scripts, and the list stays as it was filtered.
+func TestBulkInBrowser(t *testing.T) {
+	a := mirrored(t)
+	file := filepath.Join(a.Jobs, "site.toml")
+	c := newChromium(t, func(o *Options) { o.App = a })
+	c.with(func(d *fakeDaemon) {
+		d.jobs = append(testJobs(3), status.Job{Name: "site", Version: 2, File: file})
+	})
+	const picked = `document.querySelectorAll("input[name=job]:checked").length == `
+	for _, on := range []bool{true, false} {
+		c.scripts(on)
+		c.goTo("/?q=job")
+		c.press("Select all")
+		c.until(picked + "3")
+		c.press("Select none")
+		c.until(picked + `0 && document.body.innerText.includes("Select all")`)
+		c.press("Select all")
+		c.until(picked + "3")
+		c.press("Run")
+		c.wait("The run was requested.")
+		c.until(`location.search.includes("q=job")`)
+		c.pick("job0001")
+		c.press("Pause")
+		c.wait("Paused: no run")
+		c.pick("job0001")
+		c.press("Resume")
+		c.wait("Resumed.")
+		c.pick("job0002")
+		c.press("Download…")
+		c.wait("Each is one file")
+	}
+	c.goTo("/?q=site")
+	c.pick("site")
+	c.press("Delete…")
+	c.wait("This would be deleted for good")
+	c.press("Delete for good")
+	c.wait("Deleted, with job file")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the job file is still there")
+	}
+	var want []string
+	for range 2 {
+		for _, job := range testJobs(3) {
+			want = append(want, "run "+job.Name+" accept=false full=false now=false")
+		}
+		want = append(want, "pause job0001", "resume job0001")
+	}
+	c.with(func(d *fakeDaemon) {
+		if !slices.Equal(d.did, want) {
+			t.Errorf("the daemon did %q", d.did)
+		}
+	})
+}
+
+// pick selects a mirror in the list by the keyboard.
+func (c *chromium) pick(job string) {
+	c.Helper()
+	box := fmt.Sprintf(`document.querySelector("input[name=job][value=%s]")`, job)
+	c.until(box + ` != null`)
+	c.ask(box + `.focus() || ""`)
+	if err := chromedp.Do(c.ctx, chromedp.KeyEvent(" ")); err != nil {
+		c.Fatal(err)
+	}
+	c.until(box + `.checked`)
 }

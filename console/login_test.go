@@ -52,6 +52,19 @@ func TestLogin(t *testing.T) {
 	}
 }
 
+// A link that mirrord open follows from a page on the disk continues by itself.
+func TestLoginFromElsewhere(t *testing.T) {
+	b := newBrowser(t, nil)
+	link, _ := b.srv.LoginLink("http://"+testHost, "ann", Operate)
+	b.change = func(r *http.Request) {
+		r.Header.Set("Sec-Fetch-Site", "cross-site")
+		r.Header.Set("Sec-Fetch-Dest", "document")
+	}
+	const refresh = `http-equiv="refresh" content="0; url=/"`
+	b.want(http.StatusOK, refresh, strings.TrimPrefix(link, "http://"+testHost), nil)
+	b.want(http.StatusOK, "ann · operate", "/", nil)
+}
+
 // A session is never one that the browser sent, and the one before it ends.
 func TestSessionFixation(t *testing.T) {
 	b := newBrowser(t, nil)

@@ -29,7 +29,6 @@ import (
 	"mirrord/app/spaces"
 	"mirrord/docs"
 	"mirrord/internal/count"
-	"mirrord/mirror"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store/disk"
@@ -47,7 +46,7 @@ func parsePages() (*template.Template, error) {
 		"when":  when,
 		"exact": exact,
 		"guide": docs.Title,
-		"size":  mirror.Bytes,
+		"size":  count.Bytes,
 		"age":   status.Age,
 		"rate":  rateText,
 		"gap":   count.Span,
@@ -88,7 +87,7 @@ func rateText(p *status.Progress) string {
 	if p.Elapsed <= time.Second {
 		return ""
 	}
-	return mirror.Bytes(int64(float64(p.Bytes)/p.Elapsed.Seconds())) + "/s"
+	return count.Bytes(int64(float64(p.Bytes)/p.Elapsed.Seconds())) + "/s"
 }
 
 // drawn is what the templates get.
@@ -219,7 +218,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, who account, err e
 	case errors.Is(err, control.ErrInvalid), errors.Is(err, errForm), isUsage(err):
 		code = http.StatusBadRequest
 	case large:
-		code, what = http.StatusRequestEntityTooLarge, fmt.Sprintf("At most %s.", mirror.Bytes(most))
+		code, what = http.StatusRequestEntityTooLarge, fmt.Sprintf("At most %s.", count.Bytes(most))
 	default:
 		s.Log.Error("console", "path", r.URL.Path, "err", err)
 	}

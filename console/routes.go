@@ -84,7 +84,7 @@ func routes() []route {
 		{"POST /orders/{n}/keep", "keepOrder", ofOrder(orders.ToAct, keepOrder)},
 		{"GET /orders/{n}/files/{name}", "orderFile", ofOrder(orders.ToFetch, orderFile)},
 		{"GET /jobs/{job}/gc", "gc", ofMirror(gcPage)},
-		{"POST /jobs/{job}/gc", "gc", ofMirror(gcJob)},
+		{"POST /jobs/{job}/gc", "gc", ofMirror(doAct)},
 		{"GET /jobs/{job}/equivalents", "register", ofMirror(equivalentsPage)},
 		{"POST /jobs/{job}/equivalents", "register", ofMirror(doAct)},
 		{"GET /jobs/{job}/export", "export", ofMirror(exportJob)},
@@ -303,6 +303,9 @@ func loginPage(v *visit) error {
 		return errLink
 	}
 	v.loggedIn(who, session)
+	if fromElsewhere(v.r) { // as of mirrord open; where a redirect leads browsers send no strict cookie
+		return v.draw(http.StatusOK, "welcome.html", "Logged in", who.Name)
+	}
 	http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
 	return nil
 }

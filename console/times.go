@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"strings"
 	"time"
+
+	"mirrord/internal/count"
 )
 
 // exact writes a time with its zone, that of the server. The script of the pages writes it in the reader's.
@@ -29,14 +31,10 @@ func ago(now, t time.Time) string {
 	switch {
 	case d < time.Minute:
 		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", d/time.Minute)
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h ago", d/time.Hour)
-	case d < 48*time.Hour:
+	case d/(24*time.Hour) == 1:
 		return "yesterday"
 	case d < 60*24*time.Hour:
-		return fmt.Sprintf("%d days ago", d/(24*time.Hour))
+		return count.Ago(d) + " ago"
 	}
 	return t.Local().Format("2 Jan 2006")
 }
@@ -50,10 +48,8 @@ func soon(now, t time.Time, zone string) string {
 	switch d := t.Sub(now); {
 	case d < time.Minute:
 		return "now"
-	case d < time.Hour:
-		return fmt.Sprintf("in %d min", d/time.Minute)
 	case d < 24*time.Hour:
-		return fmt.Sprintf("in %d h", d/time.Hour)
+		return "in " + count.Ago(d)
 	case d < 7*24*time.Hour:
 		return t.In(at).Format("Mon 15:04")
 	}

@@ -5,7 +5,6 @@ package serve
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"time"
 	"unicode"
 
+	"mirrord/internal/count"
 	"mirrord/site"
 )
 
@@ -39,7 +39,7 @@ func pagesOf(texts map[string]string, funcs template.FuncMap) (*template.Templat
 	t := template.New("pages").Funcs(template.FuncMap{
 		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"size": sizeText,
+		"size": count.Bytes,
 
 		"say":    say,
 		"strong": strong,
@@ -374,18 +374,4 @@ func (l listed) About() string {
 	parts := slices.DeleteFunc([]string{string(abstract), strings.Join(l.Authors, ", "), l.Copyright},
 		func(s string) bool { return s == "" })
 	return strings.Join(parts, " · ")
-}
-
-// sizeText writes a number of bytes for people.
-func sizeText(n int64) string {
-	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB"}
-	f, i := float64(n), 0
-	for f >= 999.5 && i < len(units)-1 {
-		f /= 1000
-		i++
-	}
-	if i == 0 || f >= 9.95 {
-		return fmt.Sprintf("%.0f %s", f, units[i])
-	}
-	return fmt.Sprintf("%.1f %s", f, units[i])
 }

@@ -61,8 +61,8 @@ func (f *Forgetting) Plan() []string {
 }
 
 // PlanForget finds what Forget would take out of the mirror of a job, and where else it lies. It changes
-// nothing.
-func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
+// nothing. It reads at most so many other mirrors, and says how many were left out.
+func PlanForget(a *env.App, name, what, reason string, most int) (*Forgetting, error) {
 	d, err := a.JobOnDisk(name)
 	if err != nil {
 		return nil, err
@@ -90,8 +90,7 @@ func PlanForget(a *env.App, name, what, reason string) (*Forgetting, error) {
 	}
 	down.Reason, down.At = reason, a.Clock().UTC()
 	err = env.ViewState(a, d.Name, func(st *store.State, s *store.Site) error {
-		return f.plan(a, d, st, s,
-			down)
+		return f.plan(a, d, st, s, down, most)
 	})
 	return f, err
 }
@@ -116,7 +115,7 @@ func takeDownOf(what string) (d mirror.TakeDown, err error) {
 
 // plan finds out what the site has, and what the others have.
 func (f *Forgetting) plan(
-	a *env.App, d *env.JobOnDisk, st *store.State, s *store.Site, down mirror.TakeDown,
+	a *env.App, d *env.JobOnDisk, st *store.State, s *store.Site, down mirror.TakeDown, most int,
 ) error {
 	found, err := mirror.FindToForget(s, down)
 	if err != nil {
@@ -135,7 +134,7 @@ func (f *Forgetting) plan(
 	for _, u := range found.Shared {
 		f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("%s has a body in common with it and stays", u))
 	}
-	return f.others(a, st, found)
+	return f.others(a, st, found, most)
 }
 
 // keepsEntry is an error when the mirror would lose the page that it begins with.
@@ -160,8 +159,8 @@ func (f *Forgetting) keepsEntry(d *env.JobOnDisk, found *mirror.Sought) error {
 		entry, f.Job, f.Job)
 }
 
-// others finds out which other mirrors of the state have it too.
-func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) error {
+// others finds out which other mirrors of the state have it too, by reading at most so many.
+func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought, most int) error {
 	all, err := new(mirror.TakeDowns).With(f.down...)
 	if err != nil {
 		return err
@@ -174,9 +173,12 @@ func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought) e
 	for _, u := range found.URLs {
 		urls[u] = true
 	}
-	for _, name := range names {
-		if name == f.Job {
-			continue
+	names = slices.DeleteFunc(names, func(name string) bool { return name == f.Job })
+	for i, name := range names {
+		if i == most {
+			f.Elsewhere = append(f.Elsewhere, fmt.Sprintf("%s not looked through: mirrord forget %s %q does that",
+				count.Of(len(names)-i, "mirror"), f.Job, f.What))
+			break
 		}
 		var has, copied, shares string // an example of each
 		err := env.View(st, name, func(s *store.Site) error {

@@ -5,10 +5,12 @@ package care
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mirrord/app/env"
@@ -51,10 +53,21 @@ func SmithSite(t *testing.T) (a *env.App, url string) {
 	return a, srv.URL
 }
 
+// What a page reads of other mirrors is bounded, and it says so.
+func TestForgetReadsElsewhere(t *testing.T) {
+	a, _ := SmithSite(t)
+	for most, want := range map[int]string{0: "1 mirror not looked through", 1: "other mirrors it too"} {
+		f, err := PlanForget(a, "x", "smith.*", "because", most)
+		if err != nil || !strings.Contains(strings.Join(f.Elsewhere, "\n"), want) {
+			t.Errorf("%d mirrors: %v, %v, want %q", most, f, err, want)
+		}
+	}
+}
+
 // A daemon that starts continues interrupted take-downs.
 func TestForgettingGoesOn(t *testing.T) {
 	a, _ := SmithSite(t)
-	f, err := PlanForget(a, "x", "smith.*", "because")
+	f, err := PlanForget(a, "x", "smith.*", "because", math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}

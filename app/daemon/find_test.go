@@ -102,7 +102,7 @@ func TestFindTexts(t *testing.T) {
 	if got := paths(t, a, search.FindRequest{Words: "spring"}); len(got) != 1 {
 		t.Errorf("the text of the present version: %v", got)
 	}
-	plan, err := care.PlanForget(a, "x", f.Results[0].URL, "by request")
+	plan, err := care.PlanForget(a, "x", f.Results[0].URL, "by request", 0)
 	if err == nil {
 		err = care.Forget(t.Context(), a, plan)
 	}

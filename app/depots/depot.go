@@ -255,17 +255,12 @@ func Pull(ctx context.Context, a *env.App, r DepotRequest) (*Pulled, error) {
 	}
 	out := &Pulled{Depot: counted.String(), Cluster: d.Cluster, Sites: []PulledSite{}}
 	dir, err := a.State()
-	if err == nil {
-		err = a.ActAsOwner(dir)
-	}
-	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
 	if err != nil {
 		return nil, err
 	}
-	if len(names) == 0 {
-		out.Shared, err = d.CheckoutShared(ctx, dir, foldersOf(a), r.Discard)
+	own := func() error { return cmp.Or(a.ActAsOwner(dir), os.MkdirAll(dir, 0o755)) }
+	if len(names) == 0 { // job files belong to who may write there
+		out.Shared, err = d.CheckoutShared(ctx, dir, foldersOf(a), r.Discard, own)
 		if err != nil && !errors.Is(err, depot.ErrUnknown) {
 			return nil, err
 		}
@@ -274,6 +269,9 @@ func Pull(ctx context.Context, a *env.App, r DepotRequest) (*Pulled, error) {
 			return nil, err
 		}
 		names = slices.Sorted(maps.Keys(all))
+	}
+	if err := own(); err != nil {
+		return nil, err
 	}
 	st, err := a.MakeState()
 	if err != nil {
@@ -395,5 +393,5 @@ func CollectDepot(
 
 // foldersOf are the folders of job files and profiles.
 func foldersOf(a *env.App) depot.Folders {
-	return depot.Folders{Jobs: a.Jobs, Profiles: scheduler.ProfilesDir(a.Jobs)}
+	return depot.Folders{Jobs: a.JobDirs(), Profiles: scheduler.ProfilesDir(a.Jobs)}
 }

@@ -3,12 +3,14 @@
 package env
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
@@ -57,15 +59,16 @@ func (a *App) NotReused(name string) error {
 	return nil
 }
 
-// Reusers lists the jobs that reuse the mirror of one.
+// Reusers lists the jobs that reuse the mirror of one. Only files with the key are parsed.
 func (a *App) Reusers(name string) (out []string) {
-	files, err := a.JobsDir().Read()
-	if err != nil {
-		return nil // there are no other jobs
-	}
+	files, _ := a.JobFiles() // else there are no other jobs
 	for _, f := range files {
-		if f.Job != nil && f.Job.Reuse.Job == name {
-			out = append(out, f.Name)
+		text, _ := regular.ReadSmall(f)
+		if !bytes.Contains(text, []byte("reuse")) {
+			continue
+		}
+		if j, err := a.JobsDir().ReadFile(f); err == nil && j.Reuse.Job == name {
+			out = append(out, j.Name)
 		}
 	}
 	return out

@@ -55,7 +55,7 @@ type Forget struct {
 func (f *Forget) About() string { return f.What + ": " + f.Reason }
 
 func forget(ctx context.Context, a Act, in *Forget) (*care.Forgetting, error) {
-	plan, err := care.PlanForget(a.App, a.Job, in.What, in.Reason)
+	plan, err := care.PlanForget(a.App, a.Job, in.What, in.Reason, 20) // other mirrors: a page waits
 	if err != nil || in.Dry {
 		return plan, err
 	}

@@ -44,8 +44,12 @@ type sharedNote struct {
 	Digests map[string]SHA256 `json:"digests"`
 }
 
-// Folders are those of the files beside a state. They may be missing.
-type Folders struct{ Jobs, Profiles string }
+// Folders are those of the files beside a state. They may be missing. A job file that is in none of those of
+// the jobs goes into the first, whose file wins of two of one name.
+type Folders struct {
+	Jobs     []string
+	Profiles string
+}
 
 // CheckinShared puts the files of a state that belong to no site, and those of the folders, into the depot.
 func (d *Depot) CheckinShared(
@@ -116,18 +120,24 @@ func digestsOf(files []travel.File) (map[string]SHA256, error) {
 // files returns the paths of the files, by their names in the manifest.
 func (f Folders) files() (map[string]string, error) {
 	paths := map[string]string{}
-	for in, dir := range map[string]string{sharedJobs: f.Jobs, sharedProfiles: f.Profiles} {
+	add := func(in, dir string) error {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return err
 		}
 		for _, e := range entries {
 			if strings.HasSuffix(e.Name(), jobSuffix) && e.Name()[0] != '.' {
 				paths[in+e.Name()] = filepath.Join(dir, e.Name())
 			}
 		}
+		return nil
 	}
-	return paths, nil
+	for _, dir := range slices.Backward(f.Jobs) {
+		if err := add(sharedJobs, dir); err != nil {
+			return nil, err
+		}
+	}
+	return paths, add(sharedProfiles, f.Profiles)
 }
 
 func readSharedNotes(dir string) (map[string]*sharedNote, error) {
@@ -143,9 +153,10 @@ type CheckedOutShared struct {
 
 // CheckoutShared fetches the shared files and those of the folders. A file that was changed here since the
 // last check-in or check-out stays as it is, and so does every mirror.db. discard replaces the former.
-// Nothing is removed.
+// Nothing is removed. own is called between the files outside of the state's folder and those in it, which
+// can belong to another user.
 func (d *Depot) CheckoutShared(
-	ctx context.Context, dir string, beside Folders, discard bool,
+	ctx context.Context, dir string, beside Folders, discard bool, own func() error,
 ) (_ *CheckedOutShared, err error) {
 	defer func() { err = wrapped("check out jobs and shared files", err) }()
 	p, _, err := d.pointer(ctx, SharedName)
@@ -166,22 +177,32 @@ func (d *Depot) CheckoutShared(
 		Digests: map[string]SHA256{},
 	}
 	out := &CheckedOutShared{Sequence: p.Sequence, Files: []string{}, Kept: []string{}}
-	for i := range m.Files {
-		f := &m.Files[i]
-		to, err := sharedPlace(f.Name, dir, beside)
-		if err != nil {
-			return nil, err
+	for _, inside := range []bool{false, true} {
+		if inside {
+			if err := own(); err != nil {
+				return nil, err
+			}
 		}
-		digest, done, err := sharedFile(ctx, d.Store, m, f, to, known, discard)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name, err)
-		}
-		now.Digests[f.Name] = digest
-		switch done {
-		case written:
-			out.Files = append(out.Files, to)
-		case differs:
-			out.Kept = append(out.Kept, to)
+		for i := range m.Files {
+			f := &m.Files[i]
+			to, err := sharedPlace(f.Name, dir, beside)
+			if err != nil {
+				return nil, err
+			}
+			if strings.HasPrefix(to, dir+string(filepath.Separator)) != inside {
+				continue
+			}
+			digest, done, err := sharedFile(ctx, d.Store, m, f, to, known, discard)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.Name, err)
+			}
+			now.Digests[f.Name] = digest
+			switch done {
+			case written:
+				out.Files = append(out.Files, to)
+			case differs:
+				out.Kept = append(out.Kept, to)
+			}
 		}
 	}
 	notes[d.Cluster] = now
@@ -197,7 +218,13 @@ func sharedPlace(name, dir string, beside Folders) (string, error) {
 	case name == sharedState+base:
 		return filepath.Join(dir, base), nil
 	case name == sharedJobs+base && toml:
-		return filepath.Join(beside.Jobs, base), nil
+		for _, in := range beside.Jobs {
+			at := filepath.Join(in, base)
+			if _, err := os.Lstat(at); err == nil {
+				return at, nil
+			}
+		}
+		return filepath.Join(beside.Jobs[0], base), nil
 	case name == sharedProfiles+base && toml:
 		return filepath.Join(beside.Profiles, base), nil
 	}
@@ -249,11 +276,11 @@ func sharedFile(
 	if f.Name == sharedDB {
 		mode = 0o600
 	}
-	aside := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".arriving")
-	file, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".arriving-*")
 	if err != nil {
 		return digest, stays, err
 	}
+	aside := file.Name()
 	defer os.Remove(aside)
 	_, err = file.Write(all)
 	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {

@@ -59,3 +59,31 @@ func Span(d time.Duration) string {
 	}
 	return s
 }
+
+// Bytes writes a number of bytes for people, with two or three digits.
+func Bytes(n int64) string {
+	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB"}
+	f, i := float64(n), 0
+	for f >= 999.5 && i < len(units)-1 {
+		f /= 1000
+		i++
+	}
+	if i == 0 || f >= 9.95 {
+		return fmt.Sprintf("%.0f %s", f, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", f, units[i])
+}
+
+// Ago writes a time that has passed, in its largest unit. The least is a second.
+func Ago(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch d = max(d, time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d days", d/day)
+}

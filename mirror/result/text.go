@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-	"time"
 
 	"mirrord/internal/count"
 	"mirrord/internal/wording"
@@ -35,7 +34,7 @@ func (s *Summary) WriteTextFor(w io.Writer, full string) error {
 	failures := slices.DeleteFunc(slices.Clone(s.Failures), named)
 	shown := failures[:min(len(failures), shownFailures)]
 	text, err := wording.Templates{Files: texts, Glob: "summary.txt", Words: template.FuncMap{
-		"ago":   ago,
+		"ago":   count.Ago,
 		"bytes": Bytes,
 		"gone":  count.FirstGone,
 		"n":     count.OfAny,
@@ -57,20 +56,6 @@ func (s *Summary) WriteTextFor(w io.Writer, full string) error {
 
 //go:embed summary.txt
 var texts embed.FS
-
-// ago writes a time that has passed, in its largest unit. The least is a second.
-func ago(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch d = max(d, time.Second); {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%d h", d/time.Hour)
-	}
-	return fmt.Sprintf("%d days", d/day)
-}
 
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string {

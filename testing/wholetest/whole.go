@@ -3,6 +3,7 @@
 package wholetest
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,7 +49,7 @@ func VersionsOf(t *testing.T, a *env.App, name string) (out []string) {
 
 func ForgetNow(t *testing.T, a *env.App, name, what string) *care.Forgetting {
 	t.Helper()
-	f, err := care.PlanForget(a, name, what, "because")
+	f, err := care.PlanForget(a, name, what, "because", math.MaxInt)
 	if err == nil {
 		err = care.Forget(t.Context(), a, f)
 	}

@@ -4,6 +4,7 @@ package mirror
 
 import (
 	"context"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +33,7 @@ func ForgetCommand(a *cli.CLI) *cobra.Command {
 		case allow:
 			return allowAgain(cmd.Context(), a, args[0], args[1])
 		}
-		f, err := care.PlanForget(a.App(), args[0], args[1], reason)
+		f, err := care.PlanForget(a.App(), args[0], args[1], reason, math.MaxInt)
 		if err != nil {
 			return err
 		}
