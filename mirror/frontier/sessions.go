@@ -72,6 +72,7 @@ type SessionIDs struct {
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
 	refuted map[string]bool // kinds of which URLs without the token say something else
 
+	plain   map[string]bool   // places of pages that are no forms
 	folded  map[string]int    // by place: URLs for which another one stood in this run
 	samples map[site.URL]bool // URLs that are requested all the same
 	settled bool              // the samples were requested
@@ -103,6 +104,7 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Tabl
 		read:    map[uint64]*alikeRead{},
 		tallies: map[string]*tally{},
 		refuted: map[string]bool{},
+		plain:   map[string]bool{},
 		folded:  map[string]int{},
 		samples: map[site.URL]bool{},
 	}
@@ -372,7 +374,8 @@ func (s *SessionIDs) Learned() map[string]*urls.SessionID {
 	}
 	out := maps.Clone(s.learned)
 	maps.DeleteFunc(out, func(place string, l *urls.SessionID) bool {
-		return !l.Alike && !l.Bare && (more[place] < 0)
+		few := (l.Frame != 0) && (l.Pairs < alikePairs) // forms
+		return few || (!l.Alike && !l.Bare && (more[place] < 0))
 	})
 	return out
 }

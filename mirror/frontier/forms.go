@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package frontier
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"mirrord/mirror/urls"
+	"mirrord/site"
+)
+
+// A program may have a form to write in for each of its pages, under a parameter that names what to do: ?edit
+// or ?mode=reply. When eight such pages have the same to say beside the form, but for words of their
+// URLs, those with the parameter are left to the origin, without a request. One in 64 is requested all the
+// same, in each run others; one that is no form ends it for good. What the mirror has of earlier runs stays.
+const (
+	formSample = 64
+	longVerb   = 16 // bytes of a parameter that names what to do
+)
+
+var (
+	writeForm = regexp.MustCompile(`(?is)<form\b[^>]*\bmethod\s*=\s*["']?post\b.*?</form`)
+	textArea  = regexp.MustCompile(`(?i)<textarea\b`)
+)
+
+// LeftForm is why such a URL is not in the mirror.
+const LeftForm = "a form to write in, as those of other pages under one parameter: left to the origin"
+
+// formPlaces returns the places of a URL that may be of forms.
+func formPlaces(u site.URL) (out []string) {
+	q, _ := u.Query()
+	for pair := range site.Params(q) {
+		if len(pair) <= longVerb && !strings.ContainsAny(pair, digits) {
+			out = append(out, u.Origin()+" form ?"+pair)
+		}
+	}
+	return out
+}
+
+// ReadForm takes a page, and reports whether it is a form that is left to the origin.
+func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
+	places := formPlaces(u)
+	if (s == nil) || !s.learns || (len(places) == 0) {
+		return false
+	}
+	is, said := false, uint64(0)
+	if bytes.Contains(body, []byte("textarea")) || bytes.Contains(body, []byte("TEXTAREA")) {
+		rest := writeForm.ReplaceAllFunc(body, func(form []byte) []byte {
+			if !textArea.Match(form) {
+				return form
+			}
+			is = true
+			return nil
+		})
+		said = textOf(u, rest).letters
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, place := range places {
+		l := s.learned[place]
+		switch {
+		case !is && l != nil:
+			l.Differs = u.String()
+		case !is && len(s.plain) < mostAlike:
+			s.plain[place] = true
+		case !is || said == 0 || s.plain[place]:
+		case l == nil || (l.Pairs == 1 && l.Frame != said && l.Differs == ""):
+			s.learned[place] = &urls.SessionID{
+				Frame: said,
+				Pairs: 1,
+				Pair:  []string{u.String()},
+				Run:   s.run,
+			}
+		case l.Pairs < alikePairs && l.Frame == said && !slices.Contains(l.Pair, u.String()):
+			l.Pair = append(l.Pair, u.String())
+			if l.Pairs++; l.Pairs == alikePairs {
+				s.some.Store(true)
+			}
+		}
+		left = left || (is && s.isForm(place))
+	}
+	return left
+}
+
+// isForm reports whether a place is known to be of forms. The caller holds mu.
+func (s *SessionIDs) isForm(place string) bool {
+	l := s.learned[place]
+	return (l != nil) && (l.Pairs >= alikePairs) && (l.Differs == "")
+}
+
+// IsForm reports whether a URL is that of a form, left to the origin.
+func (s *SessionIDs) IsForm(u site.URL) bool {
+	if !s.Some() || (xxh3.HashString(u.String())+uint64(s.run))%formSample == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(formPlaces(u), s.isForm)
+}
