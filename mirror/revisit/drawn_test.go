@@ -14,7 +14,7 @@ import (
 
 // Of what each answer draws, few items or most, nothing is an edit in 40 looks. A text that each of them has
 // is one in the end, sooner where the page is due and requested more than once; so is one that none has any
-// longer, of the page or of what is drawn often.
+// longer, of the page or of the items that are often drawn.
 func TestEditsAmongWhatIsDrawn(t *testing.T) {
 	const before, after = "<p>See also", "<p>End of it"
 	gap, at := volatile.Between(before, after)
@@ -80,7 +80,7 @@ func TestEditsAmongWhatIsDrawn(t *testing.T) {
 				false2++
 			}
 		}
-		without, rest := 1, always // what is drawn
+		without, rest := 1, always
 		if gone = 0; drawn < 9 || !bytes.Contains(stored, []byte("item 0<")) {
 			gone, rest = -1, ""
 		}
