@@ -83,7 +83,8 @@ func folded(r *crawling, rec *record.Resource) (f process.Found, ok bool) {
 	}
 	s := r.Table.State(rec.ID)
 	if !rec.Requis && !(rec.InSet && s.Known()) && r.sessions.IsForm(rec.URL) { // what earlier runs had stays
-		return process.Found{Finding: process.LeaveForm(rec, r.Version, urls.Account{})}, true
+		f.Finding = process.LeftOut(rec, frontier.LeftForm, r.Version, urls.Account{})
+		return f, true
 	}
 	if id, ok := r.Table.Standing(rec.ID); ok {
 		to, s := r.Table.Get(id)

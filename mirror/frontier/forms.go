@@ -24,8 +24,8 @@ const (
 )
 
 var (
-	writeForm = regexp.MustCompile(`(?is)<form\b[^>]*\bmethod\s*=\s*["']?post\b.*?</form`)
-	textArea  = regexp.MustCompile(`(?i)<textarea\b`)
+	writeForm = regexp.MustCompile(`(?s)<form\b[^>]*\bmethod\s*=\s*["']?post\b.*?</form`)
+	textArea  = []byte("<textarea")
 )
 
 // LeftForm is why such a URL is not in the mirror.
@@ -49,15 +49,10 @@ func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
 		return false
 	}
 	is, said := false, uint64(0)
-	if bytes.Contains(body, []byte("textarea")) || bytes.Contains(body, []byte("TEXTAREA")) {
-		rest := writeForm.ReplaceAllFunc(body, func(form []byte) []byte {
-			if !textArea.Match(form) {
-				return form
-			}
-			is = true
-			return nil
-		})
-		said = textOf(u, rest).letters
+	page := bytes.ToLower(body)
+	if n := bytes.Count(page, textArea); n > 0 {
+		rest := writeForm.ReplaceAll(page, nil)
+		is, said = bytes.Count(rest, textArea) < n, textOf(u, rest).letters
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

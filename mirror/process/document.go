@@ -198,9 +198,8 @@ func (r *reading) linkedDocument(
 		}
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
-	form := r.Admission.Sessions.ReadForm(now.URL, body)
-	if form && !old.InSet && (now.Referrer > 0) && !now.Requis {
-		return LeaveForm(now, r.Version, as), nil
+	if r.Admission.Sessions.ReadForm(now.URL, body) && !old.InSet && (now.Referrer > 0) && !now.Requis {
+		return LeftOut(now, frontier.LeftForm, r.Version, as), nil
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
 	if old.InSet {
@@ -292,14 +291,6 @@ func (r *reading) forbidden(rec *record.Resource, reason string, as urls.Account
 	rec.Body = record.NoBody
 	as.Tally |= urls.AsDisallowed
 	as.Notes = append(as.Notes, notKept)
-	return urls.WithoutLinks(rec, as)
-}
-
-// LeaveForm makes an outcome of a form that is left to the origin.
-func LeaveForm(rec *record.Resource, version int, as urls.Account) *urls.Finding {
-	rec.Outcome, rec.Reason, rec.Failures, rec.Gone = site.OutOfScope, frontier.LeftForm, 0, 0
-	as.Room = as.Room.Add(urls.Leave(rec, version))
-	rec.Body = record.NoBody
 	return urls.WithoutLinks(rec, as)
 }
 
