@@ -295,6 +295,15 @@ func TestVersionInThePath(t *testing.T) {
 	}
 }
 
+// Pages that say nothing of their own but their name are pages nevertheless.
+func TestPagesOfOneName(t *testing.T) {
+	w := mirrortest.Start(t)
+	idleSite(w, func(page int, _ string) string { return fmt.Sprintf("this is document p%d", page) })
+	if s := mirrortest.New(t, w, job()).Run(); s.Files > 41 {
+		t.Errorf("%d files:\n%s", s.Files, mirrortest.Text(s))
+	}
+}
+
 // The page that differs answers late, when the part is learned: what was folded before comes in the next run.
 func TestPartThatMattersLate(t *testing.T) {
 	w := mirrortest.Start(t)

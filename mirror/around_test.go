@@ -36,11 +36,13 @@ func TestEncodingOfThePage(t *testing.T) {
 		}
 	}
 	set("/", "text/html", `<meta charset="windows-1251"><title>Дом</title><link rel=stylesheet href=/lead>`+
-		`<link rel=stylesheet href=/utf8.css><script src=/s.js></script>`)
+		`<link rel=stylesheet href=/utf8.css><script src=/s.js></script><script src=/old.js></script>`)
 	w.Set(home+"/lead", mirrortest.Redirect("/a.css"))
 	set("/a.css", "text/css", `@import "b.css";`)
 	set("/b.css", "text/css", `a{background:url("/фон.png")}p{background:url(/q?и=1)}`)
 	set("/s.js", "text/javascript", `show("/вид.png")`)
+	const script = `write("Дом", "/вид.png")`
+	set("/old.js", "application/x-javascript; charset=windows-1251", script)
 	w.Set(home+"/utf8.css", mirrortest.Page{
 		Header: map[string]string{"Content-Type": "text/css"},
 		Body:   `a{background:url("/знак.png")}`,
@@ -61,6 +63,9 @@ func TestEncodingOfThePage(t *testing.T) {
 	}
 	if css = m.Tree()["utf8.css"]; css != `a{background:url("`+url.PathEscape("знак.png")+`")}` {
 		t.Errorf("utf8.css is %q", css)
+	}
+	if js := m.Tree()["old.js"]; js != "\ufeff"+script {
+		t.Errorf("old.js is %q", js)
 	}
 	set("/b.css", "text/css", `a{background:url("/новый.png")}/* ю */`)
 	s := m.Run()

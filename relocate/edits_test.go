@@ -128,6 +128,8 @@ func TestEdits(t *testing.T) {
 		{"CSS namespace and fragment", "", CSS, `@namespace "http://x/";a{b:url(#f);c:url(data:x)}`,
 			`@namespace "http://x/";a{b:url(#f);c:url(data:x)}`},
 		{"CSS not url", "", CSS, `a{b:xurl(y);c:my-url(z);d:url (w)}`, `a{b:xurl(y);c:my-url(z);d:url (w)}`},
+		{"script in an encoding of the header", "windows-1251", Script, "w(\"\xc4\xee\xec\")", "\ufeffw(\"Дом\")"},
+		{"script in ASCII", "windows-1251", Script, `w("a")`, `w("a")`},
 		{"guid stays", "", Feed,
 			`<rss><item><guid>http://zoo.test/1</guid><link>http://zoo.test/1</link></item></rss>`,
 			`<rss><item><guid>http://zoo.test/1</guid><link>n1</link></item></rss>`},

@@ -65,7 +65,9 @@ type scanner struct {
 	maps  []int32 // raw offsets of decoded text
 	urls  []byte  // the last block of what Link.URL aliases
 
-	urlsBefore int    // bytes in the blocks before
+	urlsBefore int            // bytes in the blocks before
+	recent     [256]recentRef // by their hash, under recentBase
+	recentBase site.URL
 	attrs      []attr // of the tags being read, innermost last
 
 	imports importMap

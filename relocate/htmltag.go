@@ -239,7 +239,8 @@ func (t *tagLinks) href(a *attr) {
 	switch t.tag {
 	case tagA, tagArea, tagMathHref, tagMath:
 		kind := Hyperlink
-		if bytes.Contains(t.h.val(a).s, []byte("/cdn-cgi/l/email-protection#")) {
+		path, _, fragment := bytes.Cut(t.h.val(a).s, []byte("#"))
+		if fragment && bytes.HasSuffix(path, []byte("/cdn-cgi/l/email-protection")) {
 			kind = Action // Cloudflare's script finds it by that, and makes it the mail address in its fragment
 		}
 		t.url(a, kind)

@@ -30,10 +30,9 @@ type reader struct {
 
 	syntax charset.Syntax // where a document names its encoding
 	// declares the encoding that only HTTP named, as an Edit; nil: nothing can
-	declare  func(sc *scanner, raw []byte)
-	scan     func(sc *scanner, v view) // finds the links
-	spliced  bool                      // links are replaced in the copy; else they are only found
-	verbatim bool                      // the copy has the bytes of the original
+	declare func(sc *scanner, raw []byte)
+	scan    func(sc *scanner, v view) // finds the links
+	spliced bool                      // links are replaced in the copy; else they are only found
 }
 
 // body is what Detect looks at beside the media type.

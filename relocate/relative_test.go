@@ -3,6 +3,7 @@
 package relocate
 
 import (
+	"bytes"
 	"net/url"
 	"path"
 	"strings"
@@ -103,6 +104,34 @@ func TestPlainStaysInside(t *testing.T) {
 		}
 		if l := d.Links[0]; l.Plain != c.want {
 			t.Errorf("%s in %s: plain is %t, want %t", c.ref, c.page, l.Plain, c.want)
+		}
+	}
+}
+
+// TestRepeatedReferences scans pages that repeat references: those of the page before, of which the memory is
+// used again, and those under another base.
+func TestRepeatedReferences(t *testing.T) {
+	const framed = `<iframe srcdoc="<base href='/x/'><a href=a.html>1</a><a href=b.html>2</a>` +
+		`<a href=a.html>3</a>"></iframe><a href=a.html>4</a><a href=b.html>5</a><a href=a.html>6</a>`
+	var d Doc
+	raw := make([]byte, len(framed))
+	for _, c := range []struct{ page, want string }{
+		{"<a href=b.html><a href=a.html>", "/d/b.html /d/a.html"},
+		{"<a href=\u00e4.htm><a href=a.html>", "/d/%C3%83%C2%A4.htm /d/a.html"}, // longer as a URL
+		{framed, "/x/a.html /x/b.html /x/a.html /d/a.html /d/b.html /d/a.html"},
+	} {
+		n := copy(raw, c.page)
+		if err := d.Scan(raw[:n], Input{URL: mustURL(t, "http://h.test/d/"), Format: HTML}); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, l := range d.Links {
+			if bytes.Contains(l.URL, []byte(".htm")) {
+				got = append(got, strings.TrimPrefix(string(l.URL), "http://h.test"))
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %s", c.page, got, c.want)
 		}
 	}
 }

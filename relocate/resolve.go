@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/zeebo/xxh3"
+
 	"mirrord/site"
 )
 
@@ -26,6 +28,9 @@ const (
 // climbs reports whether a plain reference leads above the root on its way. A browser stays at the root;
 // a reader that follows it through directories, as a browser does under file://, leaves the copy.
 func climbs(base site.URL, ref []byte) bool {
+	if !bytes.Contains(ref, []byte("..")) {
+		return false
+	}
 	depth := strings.Count(base.Dir(), "/") - 1
 	for len(ref) >= 3 && ref[0] == '.' && ref[1] == '.' && ref[2] == '/' {
 		if depth--; depth < 0 {
@@ -54,8 +59,19 @@ func climbs(base site.URL, ref []byte) bool {
 	return false
 }
 
+// recentRef is a reference of the document that was resolved not long ago: most pages repeat theirs.
+type recentRef struct{ ref, url []byte }
+
 // resolve sets the URL of l, against a base.
 func (sc *scanner) resolve(base site.URL, l *Link) {
+	if base != sc.recentBase {
+		sc.recentBase, sc.recent = base, [len(sc.recent)]recentRef{}
+	}
+	slot := &sc.recent[xxh3.Hash(l.Ref)%uint64(len(sc.recent))]
+	if slot.url != nil && bytes.Equal(slot.ref, l.Ref) {
+		l.URL = slot.url
+		return
+	}
 	n := len(sc.urls)
 	if sc.urlsBefore+n > MaxURLBytes {
 		sc.d.Truncated |= BoundURLs
@@ -72,4 +88,5 @@ func (sc *scanner) resolve(base site.URL, l *Link) {
 	}
 	sc.urls = out
 	l.URL = sc.urls[n:len(sc.urls):len(sc.urls)]
+	*slot = recentRef{l.Ref, l.URL}
 }

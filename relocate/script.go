@@ -25,10 +25,19 @@ func (readers) Script() reader {
 			}
 			return Script
 		},
-		used:     []string{"js", "mjs"},
-		syntax:   charset.Other,
-		scan:     func(sc *scanner, v view) { scanScript(sc, sc.plainText(v), CtxJS, true) },
-		verbatim: true,
+		used:    []string{"js", "mjs"},
+		syntax:  charset.Other,
+		declare: writeInUTF8,
+		scan:    func(sc *scanner, v view) { scanScript(sc, sc.plainText(v), CtxJS, true) },
+	}
+}
+
+// writeInUTF8 has a script of which the header names another encoding written in UTF-8, with a mark: nothing
+// inside a script can declare an encoding.
+func writeInUTF8(sc *scanner, raw []byte) {
+	if sc.in.HeaderCharset != "" && !sc.cs.IsUTF8() && !neutral(sc.cs, raw) && len(raw) <= MaxDecoded {
+		sc.d.declare(0, int32(len(raw)), "\ufeff"+string(sc.cs.Decode(raw)))
+		sc.d.Charset = "utf-8"
 	}
 }
 

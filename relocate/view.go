@@ -2,7 +2,10 @@
 
 package relocate
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // view is a text to scan and where each of its bytes came from in the raw document: the document itself, or
 // an attribute value or a nested document after its character references or escapes were decoded.
@@ -97,29 +100,13 @@ func (d *decoder) view(end int) view {
 	}
 }
 
-// The classes of bytes that make an attribute value differ from the raw text.
-const (
-	valueEscape  = 1 << iota // & CR NUL
-	valueForeign             // not ASCII
-)
-
-var valueClass = func() (t [256]uint8) {
-	t['&'], t['\r'], t[0] = valueEscape, valueEscape, valueEscape
-	for c := 0x80; c < 256; c++ {
-		t[c] = valueForeign
-	}
-	return t
-}()
-
 // attrText returns the text of an attribute value or of escapable text: character references decoded, line
 // ends normalised, in UTF-8 whenever anything had to be decoded or the document's charset is not UTF-8 and
 // the value not ASCII.
 func (sc *scanner) attrText(v view, xml bool) view {
-	var acc uint8
-	for _, c := range v.s {
-		acc |= valueClass[c]
-	}
-	if acc == 0 || (acc == valueForeign && (v.utf8 || sc.cs.IsUTF8())) {
+	foreign := !v.utf8 && !sc.cs.IsUTF8()
+	plain := bytes.IndexByte(v.s, '&') < 0 && bytes.IndexByte(v.s, '\r') < 0 && bytes.IndexByte(v.s, 0) < 0
+	if plain && (!foreign || ascii(v.s)) {
 		return v
 	}
 	if len(v.s) > MaxDecoded {
@@ -127,7 +114,6 @@ func (sc *scanner) attrText(v view, xml bool) view {
 		return v.sub(0, 0)
 	}
 	d := sc.newDecoder(&v)
-	foreign := !v.utf8 && !sc.cs.IsUTF8()
 	s := v.s
 	for i := 0; i < len(s); {
 		switch c := s[i]; {

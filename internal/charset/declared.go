@@ -124,7 +124,7 @@ func prescan(b []byte) (Charset, bool) {
 			return Charset{}, false
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name, more := z.TagName()
-			if string(name) != "meta" {
+			if string(name) != "meta" || indexFold(z.Raw(), "charset") < 0 {
 				continue
 			}
 			attrs := map[string][]byte{}

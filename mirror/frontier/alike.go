@@ -171,8 +171,11 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 		return // only numbers differ: of a list, or of the moment
 	}
 	text := f.said.masked
-	if p.IsToken() {
+	switch {
+	case p.IsToken():
 		text = s.tokens[xxh3.HashString(p.Value)]
+	case f.said.all == said.all: // it may say nothing but its name
+		text = said.all
 	}
 	for _, place := range p.Places {
 		t := s.tallies[place]

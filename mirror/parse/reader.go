@@ -189,7 +189,8 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 // unreadLinks begins a note.
 const unreadLinks = "documents whose links could not be found: "
 
-// script reads what a script of its own names. The script is kept byte for byte.
+// script reads what a script of its own names. The script is kept as it is, but for an encoding that only the
+// header names.
 func (rd *Reader) script(b *Body) {
 	err := rd.doc.Scan(b.Data, relocate.Input{
 		URL:           b.URL,
@@ -205,6 +206,12 @@ func (rd *Reader) script(b *Body) {
 	rd.x.Cut |= cutBy(rd.doc.Truncated)
 	rd.links(b)
 	rd.loads(b, scriptLoads(b))
+	if len(rd.doc.Edits) > 0 {
+		for i := range rd.doc.Links {
+			rd.doc.Links[i].URL = nil // strings mean something else on each page
+		}
+		rd.x.Format, rd.x.Doc = relocate.Script, &rd.doc
+	}
 }
 
 // cutBy names the limits that a scan reached.

@@ -30,13 +30,16 @@ func WordsOf(format relocate.Format, mime string, body []byte) Words {
 	return NoWords
 }
 
-// Said finds out what a page says.
+// Said finds out what a page says, which is the body that was read last.
 func (rd *Reader) Said(body []byte, at site.URL, charset string, w Words) text.Said {
 	if rd.sketcher == nil {
 		rd.sketcher = text.NewSketcher(text.SketchOptions{})
 	}
-	if w != MarkupText {
+	switch {
+	case w != MarkupText:
 		charset = ""
+	case charset == "" && rd.doc.CharsetFrom == relocate.FromDocument && rd.doc.Charset == "utf-8":
+		charset = "utf-8" // so it is not looked for again
 	}
 	return rd.sketcher.Said(body, at.RequestURI(), charset, w == MarkupText)
 }

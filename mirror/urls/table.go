@@ -3,9 +3,12 @@
 package urls
 
 import (
+	"bytes"
 	"iter"
 	"slices"
 	"sync"
+
+	"github.com/zeebo/xxh3"
 
 	"mirrord/internal/texts"
 	"mirrord/site"
@@ -18,6 +21,26 @@ import (
 type Table struct {
 	mu sync.Mutex
 	urls
+	recent foundURLs
+}
+
+// foundURLs are URLs that were found not long ago, by their hash: what most pages of a site name.
+type foundURLs [2048]struct {
+	id  uint32
+	url []byte
+}
+
+// find is urls.find that remembers what it found: a get of 18 000 pages takes .97 of the processor time. A
+// number never gets another URL.
+func (f *foundURLs) find(t *urls, u []byte) (id uint32, ok bool) {
+	r := &f[xxh3.Hash(u)%uint64(len(f))]
+	if len(u) > 0 && bytes.Equal(r.url, u) {
+		return r.id, true
+	}
+	if id, ok = t.find(u); ok && len(u) <= usual && t.spelled == 0 {
+		r.id, r.url = id, append(r.url[:0], u...)
+	}
+	return id, ok
 }
 
 // New returns an empty table.
@@ -134,7 +157,7 @@ func (t *Table) Standing(id uint32) (other uint32, ok bool) {
 func (t *Table) Find(u []byte) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.find(u)
+	return t.recent.find(&t.urls, u)
 }
 
 // Knows reports whether a URL has a number.
@@ -248,7 +271,7 @@ func (t *Table) MarkNamed(by Mentions) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range by.N {
-		id, ok := t.find(by.URL(i))
+		id, ok := t.recent.find(&t.urls, by.URL(i))
 		if !ok {
 			by.Unknown(i)
 			continue
@@ -265,7 +288,7 @@ func (t *Table) Admit(
 ) (uint32, State) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	id, ok := t.find(u)
+	id, ok := t.recent.find(&t.urls, u)
 	if !ok {
 		id = t.add(u)
 		t.at(id).refer(how)

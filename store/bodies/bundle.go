@@ -91,13 +91,14 @@ func parseBundle(raw []byte) (x bundleIndex, err error) {
 const decodeSlack = 64
 
 // unpackedBundles caches the unpacked bundles of a site's packs that were read last: documents read in
-// sequence are mostly stored together. They are shared by all readers of the packs, and their bytes do not
-// change. Safe for concurrent use.
+// sequence are mostly stored together. All readers of the packs share them, and copy what they take. Safe for
+// concurrent use.
 type unpackedBundles struct {
 	most int // of them
 
-	mu   sync.Mutex
-	list []*unpackedBundle // the one that was used last at the end
+	mu    sync.Mutex
+	list  []*unpackedBundle // the one that was used last at the end
+	spare []byte            // the memory of one that was dropped
 }
 
 // unpackedBundle is one of them.
@@ -109,18 +110,29 @@ type unpackedBundle struct {
 
 const maxUnpacked = 4 // bundles
 
-// take returns the bundle at a place, nil when it has to be read.
-func (c *unpackedBundles) take(at record.Place) *unpackedBundle {
-	at.Doc = 0
+// append appends the document at a place to dst; cached is false when its bundle has to be read.
+func (c *unpackedBundles) append(dst []byte, at record.Place) (b []byte, cached bool, err error) {
+	frame := at
+	frame.Doc = 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.list, func(u *unpackedBundle) bool { return u.at == at })
+	i := slices.IndexFunc(c.list, func(u *unpackedBundle) bool { return u.at == frame })
 	if i < 0 {
-		return nil
+		return dst, false, nil
 	}
 	u := c.list[i]
 	c.list = append(slices.Delete(c.list, i, i+1), u)
-	return u
+	b, err = u.append(dst, at.Doc)
+	return b, true, err
+}
+
+// append appends a document to dst.
+func (u *unpackedBundle) append(dst []byte, doc uint32) ([]byte, error) {
+	from, to, ok := u.index.bounds(doc)
+	if !ok {
+		return dst, fmt.Errorf("%w: document %d of a frame of %d", disk.ErrDamaged, doc, len(u.index.ends))
+	}
+	return append(dst, u.out[from:to]...), nil
 }
 
 // add keeps a bundle.
@@ -129,8 +141,17 @@ func (c *unpackedBundles) add(u *unpackedBundle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.list = append(c.list, u); len(c.list) > c.most {
+		c.spare = c.list[0].out
 		c.list = slices.Delete(c.list, 0, 1)
 	}
+}
+
+// buffer returns memory for a bundle to come.
+func (c *unpackedBundles) buffer() (b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, c.spare = c.spare, nil
+	return b[:0]
 }
 
 // drop forgets the bundles of a pack, all when it is 0.
@@ -148,9 +169,9 @@ func placeOf(frame record.Place, doc uint32, count int) record.Place {
 	return frame
 }
 
-// unbundle unpacks a bundle.
-func (r *FrameReader) unbundle(raw []byte, x *bundleIndex) ([]byte, error) {
-	got, err := r.dec.DecodeAll(raw[x.start:], make([]byte, 0, x.size()+decodeSlack))
+// unbundle unpacks a bundle, appending to out.
+func (r *FrameReader) unbundle(out, raw []byte, x *bundleIndex) ([]byte, error) {
+	got, err := r.dec.DecodeAll(raw[x.start:], slices.Grow(out, x.size()+decodeSlack))
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
@@ -160,33 +181,37 @@ func (r *FrameReader) unbundle(raw []byte, x *bundleIndex) ([]byte, error) {
 	return got, nil
 }
 
-// document unpacks one of the documents of a bundle. It must not be changed.
+// document unpacks one of the documents of a bundle. It is valid until r is used again.
 func (p *Packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 	if _, err := p.open(at); err != nil {
 		return nil, err
 	}
-	u := p.unpacked.take(at)
-	if u == nil {
-		raw, err := p.Frame(r, at)
-		var x bundleIndex
-		if err == nil {
-			x, err = parseBundle(raw)
-		}
-		if err != nil {
-			return nil, err
-		}
-		out, err := r.unbundle(raw, &x)
-		if err != nil {
-			return nil, err
-		}
-		u = &unpackedBundle{at, out, x}
-		p.unpacked.add(u)
+	doc, cached, err := p.unpacked.append(r.out[:0], at)
+	if !cached {
+		doc, err = r.document(p, at)
 	}
-	from, to, ok := u.index.bounds(at.Doc)
-	if !ok {
-		return nil, fmt.Errorf("%w: document %d of a frame of %d", disk.ErrDamaged, at.Doc, len(u.index.ends))
+	r.out = r.kept(doc)
+	return doc, err
+}
+
+// document is that of packs, for one whose bundle is not in memory.
+func (r *FrameReader) document(p *Packs, at record.Place) ([]byte, error) {
+	raw, err := p.Frame(r, at)
+	if err != nil {
+		return nil, err
 	}
-	return u.out[from:to:to], nil
+	x, err := parseBundle(raw)
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.unbundle(p.unpacked.buffer(), raw, &x)
+	if err != nil {
+		return nil, err
+	}
+	u := &unpackedBundle{at, out, x}
+	doc, err := u.append(r.out[:0], at.Doc)
+	p.unpacked.add(u)
+	return doc, err
 }
 
 // bundleAt reads the index of the bundle at a place, and believes it.

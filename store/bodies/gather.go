@@ -25,6 +25,7 @@ type Frames struct {
 	mu      sync.Mutex
 	raw     []byte   // payloads of the documents of the bundle to come
 	ends    []uint32 // of them
+	frame   []byte   // the last one that was written
 	written []bundlePlace
 	failed  error // of a write: its bundle is lost
 }
@@ -58,7 +59,8 @@ func (s *Frames) gather(payload []byte) record.Place {
 func (s *Frames) write() {
 	if len(s.ends) > 0 && s.failed == nil {
 		var at record.Place
-		if at, s.failed = s.Packs.Append(s.encoder.frame(nil, s.raw, s.ends)); s.failed == nil {
+		s.frame = s.encoder.frame(s.frame[:0], s.raw, s.ends)
+		if at, s.failed = s.Packs.Append(s.frame); s.failed == nil {
 			s.written = append(s.written, bundlePlace{at, len(s.ends)})
 		}
 	}

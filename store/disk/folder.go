@@ -31,9 +31,10 @@ func NewOpenDir(root *os.Root) (*OpenDir, error) {
 	return &OpenDir{Root: regular.Root{Root: root}, F: f, FD: int(f.Fd())}, nil
 }
 
-// Create makes a file that must not exist yet. Finish must follow.
+// Create makes a file that must not exist yet. Finish must follow. For a file, O_NONBLOCK changes nothing but
+// that os makes four system calls less.
 func (d *OpenDir) Create(name string) (*os.File, error) {
-	return d.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	return d.Root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NONBLOCK, 0o644)
 }
 
 // Finish closes a file that was made and gives it its modification time, unless that is zero. err is what
