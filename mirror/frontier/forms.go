@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zeebo/xxh3"
-
 	"mirrord/mirror/urls"
 	"mirrord/site"
 )
@@ -42,20 +40,18 @@ func formPlaces(u site.URL) (out []string) {
 	return out
 }
 
-// ReadForm takes a page, and reports whether it is a form that is left to the origin.
-func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
-	places := formPlaces(u)
-	if (s == nil) || !s.learns || (len(places) == 0) {
-		return false
-	}
-	is, said := false, uint64(0)
+// formOn reports whether a page has a form to write in, and what it says beside its forms.
+func formOn(u site.URL, body []byte) (is bool, said uint64) {
 	page := bytes.ToLower(body)
 	if n := bytes.Count(page, textArea); n > 0 {
 		rest := writeForm.ReplaceAll(page, nil)
 		is, said = bytes.Count(rest, textArea) < n, textOf(u, rest).letters
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	return is, said
+}
+
+// tellForm takes a page. The caller holds mu.
+func (s *SessionIDs) tellForm(u site.URL, places []string, is bool, said uint64) (left bool) {
 	for _, place := range places {
 		l := s.learned[place]
 		switch {
@@ -86,14 +82,4 @@ func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
 func (s *SessionIDs) isForm(place string) bool {
 	l := s.learned[place]
 	return (l != nil) && (l.Pairs >= alikePairs) && (l.Differs == "")
-}
-
-// IsForm reports whether a URL is that of a form, left to the origin.
-func (s *SessionIDs) IsForm(u site.URL) bool {
-	if !s.Some() || (xxh3.HashString(u.String())+uint64(s.run))%formSample == 0 {
-		return false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(formPlaces(u), s.isForm)
 }

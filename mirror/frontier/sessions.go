@@ -186,6 +186,28 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 	}
 }
 
+// ReadForm takes a page, and reports whether it is a form that is left to the origin.
+func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
+	places := formPlaces(u)
+	if (s == nil) || !s.learns || (len(places) == 0) {
+		return false
+	}
+	is, said := formOn(u, body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tellForm(u, places, is, said)
+}
+
+// IsForm reports whether a URL is that of a form, left to the origin.
+func (s *SessionIDs) IsForm(u site.URL) bool {
+	if !s.Some() || (xxh3.HashString(u.String())+uint64(s.run))%formSample == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(formPlaces(u), s.isForm)
+}
+
 // Question returns a document of an origin that is to be requested once more, and whose links Answered then
 // wants.
 func (s *SessionIDs) Question(origin string) (q SecondRequest, ok bool) {

@@ -10,8 +10,8 @@ import (
 // The items drawn into a part of a page (volatile.Gap) differ between answers, and an edit there does not: a
 // text that the stored page lacks and all answers since then have is one, unless it was seen to be drawn. How
 // many answers that takes follows from how often they have again what was drawn into the stored page: one of
-// four, or nine of ten. A text of the stored page that many answers had, and none has since, is gone: how long
-// that takes follows from how many had it.
+// four, or nine of ten. A text of the stored page that answers had, and none has since, is gone: the more had
+// it, the sooner.
 const (
 	byChance  = 1e-4 // texts expected that all of these answers were drawn by chance
 	mayBeEdit = .5   // fewer of these, and the page is requested more than once in a run
