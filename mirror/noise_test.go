@@ -262,8 +262,8 @@ func TestOrderDrawnByLot(t *testing.T) {
 // what the rest says alone. The items are stored again after a week, beside a change elsewhere.
 func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
 	w := mirrortest.Start(t)
-	hub(w, 8)
-	answers, texts, items := 0, make([]string, 8), "item"
+	hub(w, 16)
+	answers, texts, items := 0, make([]string, 16), "item"
 	for i := range texts {
 		texts[i] = fmt.Sprintf("Article %d is about something.", i)
 		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
@@ -297,7 +297,7 @@ func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
 	}
 	now = now.Add(8 * 24 * time.Hour)
 	wantVerdict(t, m.Run(), mirror.Complete, false)
-	for i := range 4 { // one of them is looked at before some other page
+	for i := range 8 { // one of them is looked at before some other page
 		texts[i] = fmt.Sprintf("Article %d is about something else again.", i)
 	}
 	s := m.Run()
@@ -306,7 +306,7 @@ func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
 	for _, body := range m.Tree() {
 		again += min(strings.Count(body, "<p>thing "), 1)
 	}
-	if again <= 4 { // those whose text changed
+	if again <= 8 { // those whose text changed
 		t.Error("old parts stay")
 	}
 	wantText(t, s, "parts of pages that each answer draws were stored again")
