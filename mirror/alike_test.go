@@ -275,6 +275,26 @@ func TestPrintVersions(t *testing.T) {
 	}
 }
 
+// A page under the address of its version says what it says without: there is one page.
+func TestVersionInThePath(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		n, err := strconv.Atoi(r.URL.Path[strings.LastIndexByte(r.URL.Path, 'p')+1:])
+		if err == nil {
+			fmt.Fprintf(rw, "<title>page</title><p>%s", mirrortest.Words(uint32(n*7+1), 30))
+			return
+		}
+		for i := range 40 {
+			fmt.Fprintf(rw, "<p><a href='/lib/p%d'>a</a> <a href='/lib@v1.2.0/p%[1]d'>b</a>", i)
+		}
+	}})
+	m := mirrortest.New(t, w, job())
+	if s := m.Run(); s.Files > 41+2 {
+		t.Errorf("%d files:\n%s", s.Files, mirrortest.Text(s))
+	}
+}
+
 // Pages that say nothing of their own but their name are pages nevertheless.
 func TestPagesOfOneName(t *testing.T) {
 	w := mirrortest.Start(t)

@@ -220,13 +220,3 @@ func equalFold(name []byte, want string) bool {
 	}
 	return true
 }
-
-// indexFold returns where word, which is lower case, first occurs in b, case aside, or -1.
-func indexFold(b []byte, word string) int {
-	for i := 0; i+len(word) <= len(b); i++ {
-		if b[i]|0x20 == word[0] && equalFold(b[i:i+len(word)], word) {
-			return i
-		}
-	}
-	return -1
-}

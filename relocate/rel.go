@@ -70,9 +70,9 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 		alternate, hint = alternate || w.alternate, hint || w.hint
 	}
 	if alternate && best < 3 {
-		if hreflang || indexFold(typ, "rss") >= 0 || indexFold(typ, "atom") >= 0 ||
-			indexFold(typ, "rdf+xml") >= 0 ||
-			indexFold(typ, "feed+json") >= 0 {
+		typ := strings.ToLower(string(typ))
+		if hreflang || strings.Contains(typ, "rss") || strings.Contains(typ, "atom") ||
+			strings.Contains(typ, "rdf+xml") || strings.Contains(typ, "feed+json") {
 			set(2, Hyperlink)
 		}
 	}
@@ -82,7 +82,7 @@ func relKind(rel, typ []byte, hreflang bool) (kind Kind, hint bool) {
 // objectIsFrame reports whether an object shows an HTML document.
 func (h *htmlScan) objectIsFrame(mark int) bool {
 	if typ := h.text(h.find(mark, attrType)); len(typ) > 0 {
-		return indexFold(typ, "text/html") == 0
+		return bytes.HasPrefix(bytes.ToLower(typ), []byte("text/html"))
 	}
 	ref := h.text(h.find(mark, attrData))
 	if i := bytes.IndexAny(ref, "?#"); i >= 0 {

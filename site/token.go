@@ -54,8 +54,8 @@ func Tokens(u URL) (out []RandomPart) {
 		for p := at + j - len(params); params != ""; {
 			var pair string
 			pair, params, _ = strings.Cut(params, ";")
-			if key, value, ok := strings.Cut(pair, "="); ok {
-				add(";", key, "=", p+len(key)+1, p+len(key)+1+len(value))
+			if key, _, ok := strings.Cut(pair, "="); ok {
+				add(";", key, "=", p+len(key)+1, p+len(pair))
 			}
 			p += len(pair) + 1
 		}
@@ -67,8 +67,8 @@ func Tokens(u URL) (out []RandomPart) {
 	}
 	for p := len(u.s) - len(q); q != ""; {
 		pair, rest := cutParam(q)
-		if key, value, ok := strings.Cut(pair, "="); ok {
-			add("?", key, "=", p+len(key)+1, p+len(key)+1+len(value))
+		if key, _, ok := strings.Cut(pair, "="); ok {
+			add("?", key, "=", p+len(key)+1, p+len(pair))
 		}
 		p += len(pair) + 1
 		q = rest

@@ -73,7 +73,11 @@ func (a *Admission) tooDeep(c *scope.Candidate, depth int) bool {
 
 // allowNew asks the rules about a URL that was never seen.
 func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
-	if why := a.Rules.Leaves(u, c.Purpose); why != "" {
+	why := a.Rules.Leaves(u, c.Purpose)
+	if (why == "") && (c.Purpose == scope.Page) && a.Sessions.IsForm(u) {
+		why = LeftForm
+	}
+	if why != "" {
 		a.Notes.Add(why, u)
 		a.refused.add(c)
 		return false
@@ -145,7 +149,7 @@ func (a *Admission) Stored(targets []byte) {
 			return m
 		case a.refuses(u, s), a.Leaves(id, s):
 			return m
-		case s.Outcome() == site.OutOfScope && !a.Allows(u, s), types.rests(id, s, u, false):
+		case s.Outcome() == site.OutOfScope && !a.Allows(u, s, PurposeOf(s)), types.rests(id, s, u, false):
 			return m
 		case first && !a.HostAdmission.First(id):
 			return m
@@ -171,7 +175,7 @@ func PurposeOf(s urls.State) scope.Purpose {
 }
 
 // Allows asks the rules about a URL that is known.
-func (a *Admission) Allows(u site.URL, s urls.State) bool {
-	ok, _ := a.Rules.Allow(u, PurposeOf(s))
-	return ok
+func (a *Admission) Allows(u site.URL, s urls.State, p scope.Purpose) bool {
+	ok, _ := a.Rules.Allow(u, p)
+	return ok && (s.InSet() || (p != scope.Page) || !a.Sessions.IsForm(u))
 }

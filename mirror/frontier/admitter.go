@@ -71,7 +71,7 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []scope.Candidate) Admit
 // decide says what becomes of a candidate that has a number. It is called while the table waits.
 func (d *admitting) decide(i int, c *scope.Candidate, id uint32, s urls.State, u site.URL) urls.Mark {
 	if (d.Rescan || s.Outcome() == site.OutOfScope) && !s.Queued() { // other rules admitted it
-		if ok, _ := d.Rules.Allow(u, c.Purpose); !ok {
+		if !d.Allows(u, s, c.Purpose) {
 			d.ids[i] = -1
 			return urls.Mark{}
 		}

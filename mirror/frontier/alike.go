@@ -91,7 +91,7 @@ func (s *SessionIDs) name(id uint32, doc, u site.URL) {
 				s.named[form] = several
 			}
 			kinds := s.kinds[origin]
-			if p.IsParam() && len(kinds) < mostKinds && !slices.Contains(kinds, p.Kind) {
+			if p.MayLack() && len(kinds) < mostKinds && !slices.Contains(kinds, p.Kind) {
 				s.kinds[origin] = append(kinds, p.Kind)
 			}
 		}

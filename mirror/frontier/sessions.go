@@ -72,6 +72,7 @@ type SessionIDs struct {
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
 	refuted map[string]bool // kinds of which URLs without the token say something else
 
+	plain   map[string]bool   // places of pages that are no forms
 	folded  map[string]int    // by place: URLs for which another one stood in this run
 	samples map[site.URL]bool // URLs that are requested all the same
 	settled bool              // the samples were requested
@@ -103,6 +104,7 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Tabl
 		read:    map[uint64]*alikeRead{},
 		tallies: map[string]*tally{},
 		refuted: map[string]bool{},
+		plain:   map[string]bool{},
 		folded:  map[string]int{},
 		samples: map[site.URL]bool{},
 	}
@@ -182,6 +184,28 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 	for i := range parts {
 		s.compare(u, &parts[i], said[i])
 	}
+}
+
+// ReadForm takes a page, and reports whether it is a form that is left to the origin.
+func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
+	places := formPlaces(u)
+	if (s == nil) || !s.learns || (len(places) == 0) {
+		return false
+	}
+	is, said := formOn(u, body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tellForm(u, places, is, said)
+}
+
+// IsForm reports whether a URL is that of a form, left to the origin.
+func (s *SessionIDs) IsForm(u site.URL) bool {
+	if !s.Some() || (xxh3.HashString(u.String())+uint64(s.run))%formSample == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(formPlaces(u), s.isForm)
 }
 
 // Question returns a document of an origin that is to be requested once more, and whose links Answered then
@@ -372,7 +396,8 @@ func (s *SessionIDs) Learned() map[string]*urls.SessionID {
 	}
 	out := maps.Clone(s.learned)
 	maps.DeleteFunc(out, func(place string, l *urls.SessionID) bool {
-		return !l.Alike && !l.Bare && (more[place] < 0)
+		few := (l.Frame != 0) && (l.Pairs < alikePairs) // forms
+		return few || (!l.Alike && !l.Bare && (more[place] < 0))
 	})
 	return out
 }

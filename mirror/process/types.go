@@ -63,10 +63,15 @@ func (r *reading) leftOutBody(rec *record.Resource, c *source.Received) (mime, w
 func (r *reading) outOfScope(
 	rec *record.Resource, mime, why string, as urls.Account,
 ) *urls.Finding {
-	rec.Outcome, rec.Reason, rec.MIME = site.OutOfScope, why, mime
-	rec.Failures, rec.Gone = 0, 0
-	as.Room = as.Room.Add(urls.Leave(rec, r.Version))
-	rec.Body = record.NoBody
+	rec.MIME = mime
 	as.Notes = append(as.Notes, "files whose types scope.types or scope.not_types leaves out")
+	return LeftOut(rec, why, r.Version, as)
+}
+
+// LeftOut makes the outcome of a URL that does not belong to the mirror.
+func LeftOut(rec *record.Resource, why string, version int, as urls.Account) *urls.Finding {
+	rec.Outcome, rec.Reason, rec.Failures, rec.Gone = site.OutOfScope, why, 0, 0
+	as.Room = as.Room.Add(urls.Leave(rec, version))
+	rec.Body = record.NoBody
 	return urls.WithoutLinks(rec, as)
 }

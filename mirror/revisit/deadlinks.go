@@ -40,7 +40,7 @@ type DeadLinks struct {
 
 type deadLink struct {
 	gap, since int  // runs
-	never      bool // the mirror never had it, and its status says that it is not there
+	never      bool // the mirror never had it, and its answer says that it is not there
 }
 
 // Load takes the record of an earlier run.
@@ -57,6 +57,7 @@ func (d *DeadLinks) Load(rec *record.Resource, run int) {
 		return
 	}
 	link := deadLink{gap: min(1<<min(looks-1, deadRuns), deadRuns), since: run - rec.Run}
+	link.never = rec.Outcome == site.Redirected && rec.Changed == 0
 	switch rec.Status {
 	case http.StatusNotFound, http.StatusGone, http.StatusFailedDependency, http.StatusForbidden,
 		http.StatusNotImplemented:

@@ -2,12 +2,16 @@
 
 package revisit
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // The items drawn into a part of a page (volatile.Gap) differ between answers, and an edit there does not: a
 // text that the stored page lacks and all answers since then have is one, unless it was seen to be drawn. How
 // many answers that takes follows from how often they have again what was drawn into the stored page: one of
-// four, or nine of ten. An edit that only removes a text is published with the next other one.
+// four, or nine of ten. A text of the stored page that answers had, and none has since, is gone: the more had
+// it, the sooner.
 const (
 	byChance  = 1e-4 // texts expected that all of these answers were drawn by chance
 	mayBeEdit = .5   // fewer of these, and the page is requested more than once in a run
@@ -19,6 +23,10 @@ const (
 type partFact struct {
 	New    []uint64 `json:"new"`    // texts that all answers had, see volatile.Positions.Parts
 	Chance float64  `json:"chance"` // how many of these are expected if all are drawn
+
+	Looks int               `json:"looks"` // answers
+	Seen  map[uint64][2]int `json:"seen"`  // by text: how many had it, and the last that did
+	lost  float64           // texts of the stored page expected to be missing for so long
 }
 
 // edited takes a page for Edited. The caller holds mu.
@@ -27,24 +35,27 @@ func (p *Noise) edited(a PageAnswer, due bool) bool {
 	was, is := known.Parts(a.Was), known.Parts(a.Body)
 	u := a.URL.String()
 	f := p.parts[u]
-	if f == nil {
+	if f == nil || f.Seen == nil { // an earlier mirrord had none
+		f = &partFact{Seen: map[uint64][2]int{}}
+	}
+	if len(f.New) == 0 {
 		had := func(t uint64) bool { return slices.Contains(was, t) }
-		f = &partFact{New: slices.DeleteFunc(slices.Clone(is), had)}
+		f.New = slices.DeleteFunc(slices.Clone(is), had)
 		f.Chance = float64(len(f.New))
 	}
 	p.narrow(f, was, is)
 	delete(p.parts, u)
-	switch {
-	case len(f.New) == 0:
-		return false
-	case f.Chance < byChance: // it may have taken texts out, which an edit may restore
+	if len(f.New) == 0 {
+		f.Chance = 1
+	}
+	if min(f.Chance, f.lost) < byChance { // it may have taken texts out, which an edit may restore
 		p.drawn = slices.DeleteFunc(p.drawn, func(t uint64) bool { return slices.Contains(was, t) })
 		return true
 	}
 	if len(p.parts) < mostEdits {
 		p.parts[u] = f
 	}
-	if due && f.Chance < mayBeEdit {
+	if due && min(f.Chance, f.lost) < mayBeEdit {
 		q := newTwice(a, shapeOf(a.URL, a.Body), 0)
 		q.more = moreTwice
 		p.wait(q)
@@ -55,8 +66,16 @@ func (p *Noise) edited(a PageAnswer, due bool) bool {
 // narrow takes another answer of a page, beside an earlier one. The caller holds mu.
 func (p *Noise) narrow(f *partFact, was, is []uint64) {
 	drawn, again := 1., .8 // nothing was seen: four of five
+	f.lost = 1
+	f.Looks++
 	for _, t := range was {
-		has := slices.Contains(is, t)
+		has, seen := slices.Contains(is, t), f.Seen[t]
+		if has {
+			f.Seen[t] = [2]int{seen[0] + 1, f.Looks}
+		} else {
+			rate := max(0, float64(seen[0]-1)/float64(seen[1]+3)) // it may have been seen often by chance
+			f.lost = min(f.lost, float64(len(was))*math.Pow(1-rate, float64(f.Looks-seen[1])))
+		}
 		if !has {
 			p.draw(t)
 		}

@@ -78,8 +78,10 @@ func PartsOf(u site.URL) (out []IdlePart) {
 	return out
 }
 
-// IsParam reports whether a part is a parameter of the query.
-func (p *IdlePart) IsParam() bool { return strings.Contains(p.Kind, " ?") }
+// MayLack reports whether the Form of a part may be a URL too: it is a parameter of the query, or a version.
+func (p *IdlePart) MayLack() bool {
+	return strings.Contains(p.Kind, " ?") || strings.HasSuffix(p.Kind, " @")
+}
 
 // IsToken reports whether a part is a token, whose Kind is that of site.RandomPart.
 func (p *IdlePart) IsToken() bool { return !strings.Contains(p.Kind, " ") }

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"mirrord/mirror"
+	"mirrord/testing/mirrortest"
+)
+
+const textForm = "<form action=/save METHOD='POST'><textarea name=text>%s</textarea></form>"
+
+// formWiki has 40 pages. Each names a form for itself, and a page that is missing, which redirects to a form.
+func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int64) {
+	asked = new(atomic.Int64)
+	w.Set(home+"/robots.txt", mirrortest.Status(404))
+	w.Set(home+"/favicon.ico", mirrortest.Status(404))
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		rw.Header().Set("Content-Type", "text/html")
+		page, n := strings.Trim(r.URL.Path, "/"), 0
+		fmt.Fprintf(rw, "<h1>%s</h1>a wiki of all that is known", page)
+		_, err := fmt.Sscanf(page, "page%d", &n)
+		switch verb := r.URL.RawQuery; {
+		case verb == "edit":
+			fmt.Fprint(rw, form(n))
+		case verb == "create":
+			fmt.Fprintf(rw, textForm, "")
+		case err == nil:
+			fmt.Fprintf(rw, "%s <a href=?edit>edit</a> <a href=/missing%d>missing</a>",
+				mirrortest.Words(uint32(n*7+1), 30), n)
+		case page == "":
+			for i := range 40 {
+				fmt.Fprintf(rw, "<p><a href=/page%d>page</a>", i)
+			}
+		}
+	}})
+	for i := range 40 {
+		w.Set(fmt.Sprint(home, "/missing", i), mirrortest.Redirect("?create"))
+	}
+	return asked
+}
+
+// The forms to write in of a wiki that no profile knows are left to its origin once eight were read, and what
+// redirects to one is a dead end. A page with a form stays.
+func TestFormsToWriteIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		form func(page int) string
+		kept int // forms
+	}{
+		"forms": {
+			form: func(n int) string { return fmt.Sprintf(textForm, mirrortest.Words(uint32(n), 20)) },
+		},
+		"pages with a form": {
+			form: func(n int) string { return mirrortest.Words(uint32(n), 20) + fmt.Sprintf(textForm, "") },
+			kept: 40,
+		},
+		"one without a form": {
+			form: func(n int) string { return map[bool]string{true: fmt.Sprintf(textForm, "")}[n > 0] },
+			kept: 40,
+		},
+		"a search": {
+			form: func(int) string { return strings.Replace(fmt.Sprintf(textForm, ""), "POST", "get", 1) },
+			kept: 40,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := mirrortest.Start(t)
+			asked := formWiki(w, c.form)
+			m := mirrortest.New(t, w, job("polite.connections = 1"))
+			m.Rests = true
+			s := m.Run()
+			wantVerdict(t, s, mirror.Complete, true)
+			if int(s.Files) != 41+c.kept {
+				t.Errorf("%d files, want 41 and %d forms:\n%s", s.Files, c.kept, mirrortest.Text(s))
+			}
+			if first := asked.Load(); c.kept == 0 && first > 41+2*(8+6) {
+				t.Errorf("%d pages requested", first)
+			}
+			for run := range 3 {
+				w.Requests()
+				s = m.Run()
+				all := len(w.Requests())
+				if s.Published || (run > 0 && c.kept == 0 && all > 41+8) {
+					t.Errorf("%d requests later:\n%s", all, mirrortest.Text(s))
+				}
+			}
+		})
+	}
+}
