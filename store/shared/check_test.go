@@ -24,7 +24,7 @@ func TestCheckShared(t *testing.T) {
 		},
 		"a value that is lost": func(st *Database, _ string) error {
 			return st.update("spoil", func(tx *db.Tx) error {
-				return behind(tx).Bucket(bHosts).Delete([]byte("https://h"))
+				return behind(tx).Bucket([]byte(kindHosts)).Delete([]byte("https://h"))
 			})
 		},
 	} {

@@ -26,10 +26,15 @@ const FileName = "mirror.db"
 
 // Buckets of mirror.db.
 var (
-	bRuns  = []byte("runs")  // site -> number -> RunRecord as JSON
-	bHosts = []byte("hosts") // origin -> robots.FileCopy as JSON
-	bJobs  = []byte("jobs")  // name -> what the scheduler keeps
-	bPairs = []byte("pairs") // both base URLs -> PairRecord as JSON
+	bRuns = []byte("runs") // site -> number -> RunRecord as JSON
+	bJobs = []byte("jobs") // name -> what the scheduler keeps
+)
+
+// Kinds of the other records in mirror.db.
+const (
+	kindHosts  = "hosts"  // origin -> robots.FileCopy as JSON
+	kindPairs  = "pairs"  // both base URLs -> PairRecord as JSON
+	kindOrders = "orders" // number, 0 for the settings of operators -> what package app/orders writes
 )
 
 // Files of a site's folder from which mirror.db is made again. They lie beside site.db, because that may be

@@ -297,7 +297,7 @@ func TestStateDBValues(t *testing.T) {
 		if err := runs.Put([]byte("y"), bad); err != nil { // no bucket
 			return err
 		}
-		for _, name := range [][]byte{bHosts, bPairs, bJobs} {
+		for _, name := range [][]byte{[]byte(kindHosts), []byte(kindPairs), bJobs} {
 			b, err := tx.CreateBucketIfNotExists(name)
 			if err != nil {
 				return err

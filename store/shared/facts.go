@@ -150,10 +150,6 @@ func (f ConsoleFacts) Users() (map[string]UserFact, error) {
 	return factsOf[UserFact](f.in, kindUsers)
 }
 
-// bOrders is the bucket of mirror.db for orders: number -> what package app/orders writes. Number 0 is what
-// operators set for all of them.
-var bOrders = []byte("orders")
-
 // OrderFacts are the stored records of orders in mirror.db. Its values belong to package app/orders.
 type OrderFacts struct{ in *Database }
 
@@ -163,7 +159,7 @@ func NewOrderFacts(in *Database) OrderFacts { return OrderFacts{in} }
 // NextOrder returns a number that no order has had.
 func (f OrderFacts) NextOrder() (n uint64, err error) {
 	err = f.in.update("number an order", func(tx *db.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(bOrders)
+		b, err := tx.CreateBucketIfNotExists([]byte(kindOrders))
 		if err != nil {
 			return err
 		}
@@ -176,12 +172,12 @@ func (f OrderFacts) NextOrder() (n uint64, err error) {
 // ChangeOrder replaces the value of an order by what change makes of it; nil stands for none. An error of
 // change leaves it as it was.
 func (f OrderFacts) ChangeOrder(n uint64, change func(was []byte) ([]byte, error)) error {
-	return f.in.Change(string(bOrders), string(db.NumberKey(n)), change)
+	return f.in.Change(kindOrders, string(db.NumberKey(n)), change)
 }
 
 // Orders returns the values of all orders by their numbers.
 func (f OrderFacts) Orders() (map[uint64][]byte, error) {
-	all, err := f.in.All(string(bOrders))
+	all, err := f.in.All(kindOrders)
 	out := make(map[uint64][]byte, len(all))
 	for k, v := range all {
 		if len(k) == 8 {

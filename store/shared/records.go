@@ -65,12 +65,12 @@ func (s *Database) Runs(name string, n int) (out []RunRecord, err error) {
 
 // LoadHost returns the record of an origin; ok is false when it is missing or cannot be read.
 func (s *Database) LoadHost(origin string) (f robots.FileCopy, ok bool, err error) {
-	return factOf[robots.FileCopy](s, bHosts, origin)
+	return factOf[robots.FileCopy](s, kindHosts, origin)
 }
 
 // SaveHost stores the record of an origin.
 func (s *Database) SaveHost(origin string, f robots.FileCopy) error {
-	return saveFact(s, string(bHosts), origin, &f)
+	return saveFact(s, kindHosts, origin, &f)
 }
 
 // PairRecord is what testing two base URLs for being replicas came to. A base URL ends with a slash; what
@@ -102,12 +102,12 @@ func pairKey(base1, base2 string) string { return base1 + "\x00" + base2 }
 
 // SavePair stores the result of a test of a pair, and replaces an earlier one.
 func (s *Database) SavePair(p PairRecord) error {
-	return saveFact(s, string(bPairs), pairKey(p.Base1, p.Base2), &p)
+	return saveFact(s, kindPairs, pairKey(p.Base1, p.Base2), &p)
 }
 
 // Pairs lists the pairs that were tested, by base URLs. A record that cannot be read is left out.
 func (s *Database) Pairs() ([]PairRecord, error) {
-	all, err := factsOf[PairRecord](s, string(bPairs))
+	all, err := factsOf[PairRecord](s, kindPairs)
 	var out []PairRecord
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		out = append(out, all[key])
@@ -118,7 +118,7 @@ func (s *Database) Pairs() ([]PairRecord, error) {
 // LoadPair returns what the test of two base URLs, in this order, came to; ok is false when there was none,
 // or its record cannot be read.
 func (s *Database) LoadPair(base1, base2 string) (p PairRecord, ok bool, err error) {
-	return factOf[PairRecord](s, bPairs, pairKey(base1, base2))
+	return factOf[PairRecord](s, kindPairs, pairKey(base1, base2))
 }
 
 // JobRecords returns what the scheduler keeps about jobs, by name; the store does not look into it.

@@ -87,9 +87,9 @@ func changeFact[T any](s KeyValues, kind, key string, change func(*T) (*T, error
 }
 
 // factOf returns the value of a key of mirror.db; ok is false without one, and for one that cannot be read.
-func factOf[T any](s *Database, kind []byte, key string) (v T, ok bool, err error) {
+func factOf[T any](s *Database, kind, key string) (v T, ok bool, err error) {
 	err = s.view(func(tx *db.Tx) error {
-		if b := tx.Bucket(kind); b != nil {
+		if b := tx.Bucket([]byte(kind)); b != nil {
 			raw := b.Get([]byte(key))
 			ok = raw != nil && json.Unmarshal(raw, &v) == nil
 		}
