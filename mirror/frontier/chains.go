@@ -200,10 +200,7 @@ func (p *ChainPage) handsOn(u site.URL) bool {
 // Recall takes a page that is in the mirror already, and the one that first named it: pages that a chain
 // linked to before still count as linked from it.
 func (c *Chains) Recall(id uint32, u, from site.URL) {
-	if c == nil {
-		return
-	}
-	if !sameKind(u, from) {
+	if (c == nil) || !sameKind(u, from) {
 		return
 	}
 	c.mu.Lock()
@@ -356,11 +353,7 @@ func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage) (on bool) {
 	for _, u := range p.Entered {
 		on = on || !(isDull(PatternOf(u)) || p.handsOn(u))
 	}
-	for i := range p.Links {
-		l := &p.Links[i]
-		if (l.URL == nil) || (l.Kind > relocate.Requisite) {
-			continue
-		}
+	for l := range p.links() {
 		u := site.Canonical(string(l.URL))
 		what := PatternOf(u)
 		if (l.Kind == relocate.Hyperlink) && (isDull(what) || p.handsOn(u)) {

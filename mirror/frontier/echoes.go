@@ -66,12 +66,7 @@ func (e *echoes) learn(p *ChainPage, limit int) (cut bool) {
 // kindOf returns the kind of echo that a page is, nil for none.
 func (e *echoes) kindOf(p *ChainPage) *echo {
 	if p.Said == nil { // an echo of the run before that is still the same
-		for _, k := range e.kinds {
-			if isBelow(p.URL, k.dir) {
-				return k
-			}
-		}
-		return nil
+		return e.above(p.URL)
 	}
 	if !p.leadsDeeper() {
 		return nil
@@ -85,7 +80,7 @@ func (e *echoes) kindOf(p *ChainPage) *echo {
 		parent, ok := e.parents[p.FromID-1]
 		same = ok && (parent == refs) && isBelow(p.URL, dirOf(p.From))
 	}
-	if !same && !e.mayKnow(p.URL) {
+	if !same && e.above(p.URL) == nil {
 		return nil
 	}
 	h := xxh3.HashStringSeed(ownText(p.Said(), p.URL), refs)
@@ -102,14 +97,14 @@ func (e *echoes) kindOf(p *ChainPage) *echo {
 	return k
 }
 
-// mayKnow reports whether a URL lies where there were echoes.
-func (e *echoes) mayKnow(u site.URL) bool {
+// above returns a kind of echo in whose directory a URL lies, nil for none.
+func (e *echoes) above(u site.URL) *echo {
 	for _, k := range e.kinds {
 		if isBelow(u, k.dir) {
-			return true
+			return k
 		}
 	}
-	return false
+	return nil
 }
 
 // refuses reports whether a page is an echo that links to u below it.
