@@ -112,7 +112,7 @@ func TestRelinkLeavesNothingInTheTree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Trees.Relink("dir/a.png", d.Digest); err != nil {
+		if err := s.Trees.Relink("dir/a.png", d.Digest); err != nil {
 			t.Fatal(err)
 		}
 	}

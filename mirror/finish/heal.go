@@ -147,7 +147,7 @@ func (c *Closing) repairBodies(ctx context.Context) error {
 		return err
 	}
 	for _, rec := range came {
-		if _, err := c.Site.Trees.Relink(rec.Path, rec.Digest); err != nil {
+		if err := c.Site.Trees.Relink(rec.Path, rec.Digest); err != nil {
 			return err
 		}
 	}

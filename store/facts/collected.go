@@ -62,10 +62,11 @@ func (s CollectedRecords) Repoint(where func(record.Place) (to record.Place, mov
 // ForgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
 // Those of older versions are in the history.
 func (s CollectedRecords) ForgetBodies() error {
-	if idle, err := s.isIdle(); !idle || err != nil {
+	run, err := s.Meta(home.KeyRun)
+	if err != nil || run != nil || s.DB.Journal.Last() > 0 {
 		return err
 	}
-	err := s.Each(home.Resources, decoded(func(r *record.Resource) error {
+	err = s.Each(home.Resources, decoded(func(r *record.Resource) error {
 		if forgetBody(r) {
 			return errPassed
 		}
@@ -88,32 +89,20 @@ func forgetBody(r *record.Resource) (changed bool) {
 	return true
 }
 
-// isIdle reports whether no run is unfinished.
-func (s CollectedRecords) isIdle() (idle bool, err error) {
-	err = s.DB.View(func(tx *db.Tx) error {
-		idle = s.DB.Journal.Last() == 0 && tx.Meta().Get(home.KeyRun) == nil
-		return nil
-	})
-	return idle, err
-}
-
 // Bodied implements collect.Records.
 func (s *Records) Bodied(ctx context.Context, f func(r *record.Resource, pinned bool) error) error {
-	err := s.Every(func(r *record.Resource) error {
+	pinned := false
+	report := func(r *record.Resource) error {
 		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
 			return err
 		}
-		return f(r, false)
-	})
-	if err != nil {
+		return f(r, pinned)
+	}
+	if err := s.Every(report); err != nil {
 		return err
 	}
-	return s.Replay(nil, func(r *record.Resource, _ []byte, _ bool) error {
-		if err := ctx.Err(); err != nil || r.Body == record.NoBody {
-			return err
-		}
-		return f(r, true)
-	})
+	pinned = true
+	return s.Replay(nil, func(r *record.Resource, _ []byte, _ bool) error { return report(r) })
 }
 
 // beginHeads makes the heads ready for appending.

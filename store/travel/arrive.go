@@ -125,16 +125,16 @@ func (a *Arrival) Finish() error {
 func (a *Arrival) swap() error {
 	sites := filepath.Join(a.state.Dir, "sites")
 	from, to := filepath.Join(sites, a.Aside), filepath.Join(sites, a.Name)
+	flag := uint(unix.RENAME_EXCHANGE)
 	if a.Old == nil {
-		err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
-		if !errors.Is(err, unix.EINVAL) {
-			return err
-		}
-		return os.Rename(from, to) // a file system without the flag; a folder with something in it is an error
+		flag = unix.RENAME_NOREPLACE
 	}
-	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_EXCHANGE)
-	if !errors.Is(err, unix.EINVAL) {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, flag)
+	if !errors.Is(err, unix.EINVAL) { // else a file system without the flag
 		return err
+	}
+	if a.Old == nil {
+		return os.Rename(from, to) // a folder with something in it is an error
 	}
 	removed := home.RemovedSites + a.Name // FinishRemovals deletes it after a kill
 	if err := a.state.Root.RemoveAll(removed); err != nil {

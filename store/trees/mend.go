@@ -167,34 +167,34 @@ func (t *Tree) Discard() error {
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
 // file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. From
-// the other trees no version takes the file over. It reports whether there was something to do. No tree may
+// the other trees no version takes the file over. No tree may
 // be open for building.
-func (s *SiteTrees) Relink(path string, d [32]byte) (done bool, err error) {
+func (s *SiteTrees) Relink(path string, d [32]byte) error {
 	if err := s.Owned(); err != nil {
-		return false, err
+		return err
 	}
 	live, err := s.live()
 	if err != nil || live == "" {
-		return false, err
+		return err
 	}
 	tree, err := s.openTree(live)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, disk.Err("relink "+path, err)
+		return disk.Err("relink "+path, err)
 	}
 	defer tree.Close()
 	fi, err := tree.Lstat(path)
 	if err != nil { // not in this tree
-		return false, nil
+		return nil
 	}
 	if whole, err := s.bodies.Is(fi, d); whole || err != nil {
-		return false, disk.Err("relink "+path, err)
+		return disk.Err("relink "+path, err)
 	}
 	t, err := s.Mend()
 	if err != nil {
-		return true, err
+		return err
 	}
 	w := t.Writer()
 	err = w.LinkBlob(path, d)
@@ -202,7 +202,7 @@ func (s *SiteTrees) Relink(path string, d [32]byte) (done bool, err error) {
 	if err == nil {
 		err = t.Replace([]string{path}, nil)
 	}
-	return true, errors.Join(err, t.Close(), t.Discard())
+	return errors.Join(err, t.Close(), t.Discard())
 }
 
 // DropBeside removes all trees but the published one, also those that are held or in their grace, and files

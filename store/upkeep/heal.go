@@ -160,13 +160,10 @@ func (w *healer) gather(u site.URL) (*bodiesOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	bad := false
 	for i := range b.recs {
-		d := &b.recs[i]
-		d.bad = !w.good(&d.Resource)
-		bad = bad || d.bad
+		b.recs[i].bad = !w.good(&b.recs[i].Resource)
 	}
-	if !bad {
+	if !slices.ContainsFunc(b.recs, func(d datedBody) bool { return d.bad }) {
 		return nil, nil
 	}
 	vs, err := w.Versions.List()
@@ -289,9 +286,11 @@ func (w *healer) candidates(b *bodiesOf, r *record.Resource) iter.Seq[BodyCopy] 
 }
 
 func (w *healer) lost(b *bodiesOf) (out []LostBody) {
-	var in []LostBody
 	for i := range b.recs {
 		d := &b.recs[i]
+		if !d.bad {
+			continue
+		}
 		l := LostBody{
 			URL:     b.url.String(),
 			Path:    d.Path,
@@ -304,19 +303,16 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 				l.Versions = append(l.Versions, n)
 			}
 		}
-		if d.bad {
-			in = append(in, l)
-		}
-	}
-	for _, l := range in { // one line for a path, though several records have it
-		i := slices.IndexFunc(out, func(o LostBody) bool { return o.Path == l.Path })
-		if i < 0 {
+		// one line for a path, though several records have it
+		at := slices.IndexFunc(out, func(o LostBody) bool { return o.Path == l.Path })
+		if at < 0 {
 			out = append(out, l)
 			continue
 		}
-		out[i].Versions = slices.Compact(slices.Sorted(slices.Values(append(out[i].Versions, l.Versions...))))
-		out[i].Present = out[i].Present || l.Present
-		out[i].Records.Before = append(out[i].Records.Before, l.Records.Before...)
+		o := &out[at]
+		o.Versions = slices.Compact(slices.Sorted(slices.Values(append(o.Versions, l.Versions...))))
+		o.Present = o.Present || l.Present
+		o.Records.Before = append(o.Records.Before, d.before)
 	}
 	slices.SortFunc(out, func(a, b LostBody) int { return cmp.Compare(a.Path, b.Path) })
 	return out

@@ -85,15 +85,9 @@ func (s *Site) Sample(ctx context.Context, o Sampling, report func(Problem)) (st
 		blobs:    map[[32]byte]bool{},
 	}
 	s.Frames.Packs.Forget()
-	for _, step := range []func() error{
-		v.database, v.log, v.meta, v.records, v.journal, v.linkLists, v.looks, v.history, v.observations,
-		v.versions, v.current,
-	} {
-		if err := v.guard(step); err != nil {
-			return v.st, err
-		}
-	}
-	return v.st, nil
+	err = v.run(v.database, v.log, v.meta, v.records, v.journal, v.linkLists, v.looks, v.history,
+		v.observations, v.versions, v.current)
+	return v.st, err
 }
 
 // Unreadable reports whether only Redo or Rebuild helps the database: its pages or values are damaged. The
@@ -104,14 +98,8 @@ func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
 		ctx:      ctx,
 		bodiless: true,
 	}
-	for _, step := range []func() error{
-		v.database, v.meta, v.records, v.journal, v.linkLists, v.looks, v.observations, v.listed,
-	} {
-		if err := v.guard(step); err != nil {
-			return false, err
-		}
-	}
-	return v.st.Problems > 0, nil
+	err = v.run(v.database, v.meta, v.records, v.journal, v.linkLists, v.looks, v.observations, v.listed)
+	return (err == nil) && (v.st.Problems > 0), err
 }
 
 type verifier struct {
@@ -137,14 +125,17 @@ func (v *verifier) problem(k ProblemKind, subject, format string, args ...any) {
 	}
 }
 
-// guard runs a step. An error of reading is a finding: only the end of ctx ends the work.
-func (v *verifier) guard(step func() error) (err error) {
-	if err := v.ended(); err != nil {
-		return err
-	}
-	err = step()
-	v.documents()
-	if err != nil {
+// run runs steps. An error of reading is a finding: only the end of ctx ends the work.
+func (v *verifier) run(steps ...func() error) error {
+	for _, step := range steps {
+		if err := v.ended(); err != nil {
+			return err
+		}
+		err := step()
+		v.documents()
+		if err == nil {
+			continue
+		}
 		if err := v.ended(); err != nil {
 			return err
 		}
