@@ -90,11 +90,11 @@ func mendInSpaces(
 	}
 	remade = []string{}
 	for _, name := range names {
-		found, err := space.VerifyMirror(st.Dir, name, mirror)
+		found, err := space.Verify(st.Dir, name, mirror)
 		if err == nil && len(found) > 0 {
 			remade = append(remade, name)
 			if _, err = spaces.UpdateSpace(ctx, a, st, name, nil, []string{mirror}); err == nil {
-				found, err = space.VerifyMirror(st.Dir, name, mirror)
+				found, err = space.Verify(st.Dir, name, mirror)
 			}
 			if err == nil && len(found) > 0 {
 				err = spaces.MendSpace(ctx, a, st, name)

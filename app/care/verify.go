@@ -190,7 +190,7 @@ func (r *Verified) addSpaces(a *env.App, mirror string) error {
 	}
 	names, err := space.Names(state)
 	for _, name := range names {
-		found, verr := space.VerifyMirror(state, name, mirror)
+		found, verr := space.Verify(state, name, mirror)
 		err = errors.Join(err, verr)
 		for _, f := range found {
 			r.Problems = append(r.Problems, phm.Problem{

@@ -117,7 +117,7 @@ func Spaces(ctx context.Context, a *env.App, r SpaceRequest) ([]LookedSpace, err
 		looked := LookedSpace{Overview: *o}
 		looked.Dir = filepath.Join(st.Dir, looked.Dir)
 		if r.Verify {
-			if looked.Findings, err = space.Verify(st.Dir, name); err != nil {
+			if looked.Findings, err = space.Verify(st.Dir, name, ""); err != nil {
 				return nil, err
 			}
 		}
@@ -128,7 +128,7 @@ func Spaces(ctx context.Context, a *env.App, r SpaceRequest) ([]LookedSpace, err
 
 // MendSpace makes the files of mirrors again of which something in their space is wrong.
 func MendSpace(ctx context.Context, a *env.App, st *store.State, name string) error {
-	findings, err := space.Verify(st.Dir, name)
+	findings, err := space.Verify(st.Dir, name, "")
 	if err != nil {
 		return err
 	}

@@ -190,17 +190,21 @@ func Explain(state, name, from, url string) (*Lead, error) {
 }
 
 // Verify returns the errors of a space: files that are missing or have other bytes, pages that link to
-// missing files. The spaces of a state are made of its mirrors, which are verified by themselves.
-func Verify(state, name string) (findings []Discrepancy, err error) {
+// missing files; with the name of a mirror only those of its files, and of the links that lead from it to
+// others. The spaces of a state are made of its mirrors, which are verified by themselves.
+func Verify(state, name, mirror string) (findings []Discrepancy, err error) {
 	u, done, err := look(state, name)
 	if err != nil {
 		return nil, fmt.Errorf("space %s: %w", name, err)
 	}
 	defer done()
-	if _, err := u.root.Lstat(u.at(todoName)); err == nil {
+	if _, err := u.root.Lstat(u.at(todoName)); err == nil && mirror == "" {
 		findings = append(findings, Discrepancy{What: "it was being updated"})
 	}
 	for _, m := range u.mirrors.sorted() {
+		if mirror != "" && m.Name != mirror {
+			continue
+		}
 		found, err := u.verify(m)
 		if err != nil {
 			return nil, err
@@ -208,19 +212,6 @@ func Verify(state, name string) (findings []Discrepancy, err error) {
 		findings = append(findings, found...)
 	}
 	return findings, nil
-}
-
-// VerifyMirror is Verify of the files of one mirror, and of the links that lead from it to others.
-func VerifyMirror(state, name, mirror string) (findings []Discrepancy, err error) {
-	u, done, err := look(state, name)
-	if err != nil {
-		return nil, fmt.Errorf("space %s: %w", name, err)
-	}
-	defer done()
-	if m := u.mirrors[mirror]; m != nil {
-		return u.verify(m)
-	}
-	return nil, nil
 }
 
 // Discrepancy is something that is wrong with a space.

@@ -104,7 +104,7 @@ func TestDamaged(t *testing.T) {
 		w.must(os.Remove(name)) // it has the inode of the published file
 		w.must(os.WriteFile(name, []byte(strings.Repeat("!", len(old))), 0o644))
 	}
-	found, err := Verify(w.dir, "s")
+	found, err := Verify(w.dir, "s", "")
 	w.must(err)
 	if len(found) != 3 {
 		t.Errorf("%+v", found)
@@ -340,7 +340,7 @@ func TestLastCopies(t *testing.T) {
 	leads := func(when, p string, has ...string) {
 		t.Helper()
 		w.noDangling()
-		if found, err := Verify(w.dir, "s"); err != nil || len(found) > 0 {
+		if found, err := Verify(w.dir, "s", ""); err != nil || len(found) > 0 {
 			t.Errorf("%s: %+v, %v", when, found, err)
 		}
 		got, there := w.files()[p]

@@ -349,7 +349,7 @@ func (w *world) check(what string) {
 		}
 	}
 	if len(want) > 0 {
-		findings, err := Verify(w.dir, "s")
+		findings, err := Verify(w.dir, "s", "")
 		w.must(err)
 		if len(findings) > 0 {
 			w.t.Errorf("%s: verify says %q", what, findings)

@@ -153,9 +153,7 @@ func (g *copyGraph) cluster(root int, shared map[int]int) DirCluster {
 		return cmp.Or(cmp.Compare(b.Pages, a.Pages), a.Address.compare(b.Address))
 	})
 	g.addWithin(&c)
-	slices.SortFunc(c.Pairs, func(x, y DirPair) int {
-		return cmp.Or(cmp.Compare(y.Pages, x.Pages), x.A.compare(y.A), x.B.compare(y.B))
-	})
+	sortPairs(c.Pairs)
 	return c
 }
 

@@ -53,10 +53,15 @@ func (d *dirVotes) pairs() []DirPair {
 		return cmp.Or(x.A.compare(y.A), x.B.compare(y.B), cmp.Compare(y.Pages, x.Pages))
 	})
 	d.out = outermost(slices.CompactFunc(d.out, func(x, y DirPair) bool { return x.A == y.A && x.B == y.B }))
-	slices.SortFunc(d.out, func(x, y DirPair) int {
+	sortPairs(d.out)
+	return d.out
+}
+
+// sortPairs puts the largest pairs first.
+func sortPairs(all []DirPair) {
+	slices.SortFunc(all, func(x, y DirPair) int {
 		return cmp.Or(cmp.Compare(y.Pages, x.Pages), x.A.compare(y.A), x.B.compare(y.B))
 	})
-	return d.out
 }
 
 // outermost leaves out the pairs of which each directory is below one of another pair, or is it.

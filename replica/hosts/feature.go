@@ -25,10 +25,7 @@ type Feature struct {
 
 // hostTerms are the letter runs of a host without its port.
 func hostTerms(host string) []string {
-	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
-		host = host[:colon]
-	}
-	return strings.FieldsFunc(strings.ToLower(host), func(r rune) bool { return r < 'a' || r > 'z' })
+	return strings.FieldsFunc(strings.ToLower(hostname(host)), func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
 // termsOf are the terms of a path: percent-decoded once, runs of letters and of bytes beyond ASCII, in lower

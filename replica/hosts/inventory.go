@@ -9,6 +9,7 @@
 package hosts
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -33,15 +34,10 @@ type StageOne struct {
 }
 
 func (o StageOne) withDefaults() StageOne {
-	set := func(p *int, n int) {
-		if *p <= 0 {
-			*p = n
-		}
-	}
-	set(&o.MinURLs, 100)
-	set(&o.FirstModulus, 5)
-	set(&o.FirstDouble, 20)
-	set(&o.MaxLeaves, 8<<20)
+	o.MinURLs = cmp.Or(o.MinURLs, 100)
+	o.FirstModulus = cmp.Or(o.FirstModulus, 5)
+	o.FirstDouble = cmp.Or(o.FirstDouble, 20)
+	o.MaxLeaves = cmp.Or(o.MaxLeaves, 8<<20)
 	return o
 }
 

@@ -109,7 +109,7 @@ func (w *twoSites) Leads(page string, has ...string) {
 			w.t.Errorf("%s does not lead to %s: %s\n%s", page, ref, data, w.Log.String())
 		}
 	}
-	findings, err := space.Verify(StateOf(w.t, w.App), "s")
+	findings, err := space.Verify(StateOf(w.t, w.App), "s", "")
 	if err != nil || len(findings) > 0 {
 		w.t.Errorf("verify: %q, %v", findings, err)
 	}
