@@ -285,8 +285,8 @@ func SharedForgotten(st *store.State) error {
 	return err
 }
 
-// eachLeft does what is left to forget in each site of which something is left, and lists them. A site that
-// is locked is passed over: its run, or the next collection, does it.
+// eachLeft continues to forget in each site of which something is left, and lists them. A site that is locked
+// is passed over: its run, or the next collection, does it.
 func eachLeft(
 	st *store.State, do func(*store.Site) error, left ...mirror.TakeDownWork,
 ) (names []string, err error) {
