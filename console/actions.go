@@ -60,7 +60,7 @@ func auditPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "audit.html", "Audit log", all)
+	return v.show("audit.html", "Audit log", all)
 }
 
 // chosenJob is a mirror of several that were selected in the list.
@@ -104,13 +104,13 @@ func chosen(v *visit) error {
 			}
 			d.Rows = append(d.Rows, row)
 		}
-		return v.draw(http.StatusOK, "chosen.html", "Download", d)
+		return v.show("chosen.html", "Download", d)
 	case "remove":
 		d := chosenData{Deletes: true}
 		for _, name := range names {
 			d.Rows = append(d.Rows, removal(visitOf(v, name, ops.Named("removeJob"))))
 		}
-		return v.draw(http.StatusOK, "chosen.html", "Delete mirrors", d)
+		return v.show("chosen.html", "Delete mirrors", d)
 	case "removeAll":
 		return eachChosen(v, ops.Named("removeJob"), names, removePlanned)
 	}

@@ -103,7 +103,7 @@ func besidePage(v *visit) error {
 		b.Frame = a.Frame + "&newer=1"
 	}
 	framing(v, "'self'")
-	return v.draw(http.StatusOK, "beside.html", "Side by side: "+v.job, d)
+	return v.show("beside.html", "Side by side: "+v.job, d)
 }
 
 // sidesOf reads the two versions and the path of a form.

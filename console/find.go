@@ -69,7 +69,7 @@ func findPage(v *visit) error {
 	f.Page = min(max(page, 1), 100)
 	f.Ask.Skip = (f.Page - 1) * perFind
 	if !f.Wanted || !asked {
-		return v.draw(http.StatusOK, "find.html", "Search", f)
+		return v.show("find.html", "Search", f)
 	}
 	found, err := v.Texts.Find(v.r.Context(), f.Ask)
 	switch {
@@ -93,7 +93,7 @@ func findPage(v *visit) error {
 	for i := range found.Results {
 		f.Rows = append(f.Rows, foundRowOf(v, &found.Results[i], titles))
 	}
-	return v.draw(http.StatusOK, "find.html", "Search", f)
+	return v.show("find.html", "Search", f)
 }
 
 // cutText is the beginning of a query, to show it.
@@ -150,5 +150,5 @@ func replicasPage(v *visit) error {
 		}
 		r.More = max(0, len(known.Families)-len(known.Clusters))
 	}
-	return v.draw(http.StatusOK, "replicas.html", "Duplicates", r)
+	return v.show("replicas.html", "Duplicates", r)
 }

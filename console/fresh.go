@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"mirrord/app/daemon"
+	"mirrord/app/nodes"
 	"mirrord/scheduler/status"
 )
 
 // freshStatus keeps the status of all jobs for a moment, as many may look at the list. It is safe for
 // concurrent use.
 type freshStatus struct {
-	daemon Daemon
+	daemon nodes.Shown
 	keep   time.Duration
 
 	mu  sync.Mutex

@@ -5,7 +5,6 @@ package console
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -128,7 +127,7 @@ func heatPage(v *visit) error {
 	if err := heatCost(v, &d); err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "heat.html", "Change history of "+v.job, &d)
+	return v.show("heat.html", "Change history of "+v.job, &d)
 }
 
 // skips says that a rule skips the directory of a row.

@@ -31,7 +31,7 @@ func gcPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "gc.html", "Prune "+v.job, s)
+	return v.show("gc.html", "Prune "+v.job, s)
 }
 
 // mostExports is how many exports are made for browsers at a time; who finds no place waits for exportWait.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -99,7 +98,7 @@ func jobPage(v *visit) error {
 		})
 	}
 	d.Charts = runCharts(runs)
-	return v.draw(http.StatusOK, "job.html", v.job, d)
+	return v.show("job.html", v.job, d)
 }
 
 // notesOf returns the notes of the report of a run; nil without a report that can be read.

@@ -4,7 +4,6 @@ package console
 
 import (
 	"errors"
-	"net/http"
 
 	"mirrord/app/daemon"
 	"mirrord/app/look"
@@ -30,7 +29,7 @@ func ofJob(page func(*visit) error) func(*visit) error {
 			return err
 		}
 		titles := v.Daemon.Titles([]string{v.job})
-		return v.draw(http.StatusOK, "left.html", v.job, leftData{
+		return v.show("left.html", v.job, leftData{
 			Job:   v.job,
 			About: titles[v.job],
 			At:    v.served(v.job, titles),

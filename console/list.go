@@ -5,7 +5,6 @@ package console
 import (
 	"cmp"
 	"html/template"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -184,7 +183,7 @@ func listPage(v *visit) error {
 		r.Space = meter(int(100 * diskOf(r.Job) / most))
 	}
 	m.Columns = m.columns()
-	return v.draw(http.StatusOK, "list.html", "Mirrors", m)
+	return v.show("list.html", "Mirrors", m)
 }
 
 // listed are jobs with what their mirrors say of themselves.

@@ -18,15 +18,7 @@ func oidcCookie(r *http.Request) string { return cookieName(r) + "-oidc" }
 // setOIDCCookie marks the browser that begins a login. The provider leads back from its own site, where no
 // strict cookie would come along.
 func setOIDCCookie(v *visit, value string, maxAge int) {
-	http.SetCookie(v.w, &http.Cookie{
-		Name:     oidcCookie(v.r),
-		Value:    value,
-		Path:     "/login/oidc",
-		MaxAge:   maxAge,
-		HttpOnly: true,
-		Secure:   overTLS(v.r),
-		SameSite: http.SameSiteLaxMode,
-	})
+	v.cookie(oidcCookie(v.r), value, "/login/oidc", maxAge, http.SameSiteLaxMode)
 }
 
 // beginOIDC redirects to the provider. It is a link, as a form may lead to this origin only.
@@ -43,7 +35,7 @@ func beginOIDC(v *visit) error {
 	}
 	to, cookie, err := v.OIDC.Begin(v.r.Context())
 	if err != nil {
-		v.audit(v.r, account{}, act{what: "login", about: "with " + v.OIDC.At()}, err)
+		oidcFailed(v, "", err)
 		return oidcError{err}
 	}
 	setOIDCCookie(v, cookie, int(access.GoingFor.Seconds()))
@@ -66,7 +58,7 @@ func endOIDC(v *visit) error {
 	}
 	login, err := v.OIDC.Back(v.r.FormValue("state"), cookie)
 	if err != nil {
-		v.audit(v.r, account{}, act{what: "login", about: "with " + v.OIDC.At()}, err)
+		oidcFailed(v, "", err)
 		return err
 	}
 	setOIDCCookie(v, "", -1)
@@ -77,12 +69,17 @@ func endOIDC(v *visit) error {
 		name, role, err = login.Finish(v.r.Context(), v.r.FormValue("code"))
 	}
 	if err != nil {
-		v.audit(v.r, account{Name: name}, act{what: "login", about: "with " + v.OIDC.At()}, err)
+		oidcFailed(v, name, err)
 		return oidcError{err}
 	}
 	f := shared.SessionFact{User: name, Role: role.String(), Via: viaOIDC}
 	v.loggedIn(accountOf(f), v.logins.start(f))
-	return v.draw(http.StatusOK, "welcome.html", "Logged in", name)
+	return v.show("welcome.html", "Logged in", name)
+}
+
+// oidcFailed notes a login that failed in the audit log.
+func oidcFailed(v *visit, name string, err error) {
+	v.audit(v.r, account{Name: name}, act{what: "login", about: "with " + v.OIDC.At()}, err)
 }
 
 // oidcError is a login that failed at the provider.

@@ -167,5 +167,5 @@ func equivalentsPage(v *visit) error {
 		return err
 	}
 	d := equivalentsData{Job: v.job, All: m.Equivalents}
-	return v.draw(http.StatusOK, "equivalents.html", "Mirror URLs of "+v.job, d)
+	return v.show("equivalents.html", "Mirror URLs of "+v.job, d)
 }

@@ -76,7 +76,7 @@ func orderPage(v *visit) error {
 	if like := v.r.FormValue("like"); like != "" {
 		node, _ := orders.NodeOf(v.Orders, like, orders.ToAct)
 		if node != "" && access.GuestOf(v.r) == nil {
-			return passOn(v, node)
+			return v.passOn(node)
 		}
 		o, err := v.Orders.Seen(v.user(), like)
 		if err != nil {
@@ -94,7 +94,7 @@ func (v *visit) orderForm(code int, w orders.Wish, problem error) error {
 		Limits:    v.Orders.Limits(),
 		Left:      v.Orders.Left(v.who.Name),
 		Forms:     orders.Forms(),
-		Mails:     v.Orders.Mails(),
+		Mails:     v.Orders.Mail != nil,
 		Schedules: schedules(),
 	}
 	if problem != nil {
@@ -171,7 +171,7 @@ func ordersPage(v *visit) error {
 	for _, o := range page.Orders {
 		rows = append(rows, v.orderRow(o.Ordered))
 	}
-	return v.draw(http.StatusOK, "orders.html", "Mirror requests", struct {
+	return v.show("orders.html", "Mirror requests", struct {
 		Rows []*orderRow
 		More int
 		Left orders.Limits
@@ -184,7 +184,7 @@ func anOrder(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "oneorder.html", "Request "+o.Ref(), v.orderRow(o))
+	return v.show("oneorder.html", "Request "+o.Ref(), v.orderRow(o))
 }
 
 // liveOrder streams where an order stands, until its page is another one.

@@ -115,7 +115,12 @@ func (a account) In() bool { return a.Role > Anonymous }
 // Session reports whether there is a session to end.
 func (a account) Session() bool { return a.via == "session" }
 
-// draw sends a page.
+// show sends a page.
+func (v *visit) show(name, title string, data any) error {
+	return v.draw(http.StatusOK, name, title, data)
+}
+
+// draw sends a page with a status.
 func (v *visit) draw(code int, name, title string, data any) error {
 	d := drawn{
 		Title: title,

@@ -20,9 +20,6 @@ const (
 	Operate   = access.Operate
 )
 
-// ParseRole reads a role.
-func ParseRole(s string) (Role, error) { return access.ParseRole(s) }
-
 // account is the user who makes a request.
 type account struct {
 	Name string
@@ -63,7 +60,7 @@ func ParseRoles(list []string) (map[string]Role, error) {
 		role := Operate
 		if given {
 			var err error
-			if role, err = ParseRole(word); err != nil {
+			if role, err = access.ParseRole(word); err != nil {
 				return nil, fmt.Errorf("%q: %w", s, err)
 			}
 		}

@@ -137,7 +137,7 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 		switch {
 		case err != nil:
 		case op.Need > Anonymous && who.Role == Anonymous && fromElsewhere(r):
-			err = v.draw(http.StatusOK, "continue.html", "Continue", r.URL.RequestURI())
+			err = v.show("continue.html", "Continue", r.URL.RequestURI())
 		case op.Need > Anonymous && who.Role == Anonymous:
 			err = errLogin
 		case who.Role < op.Need:
@@ -147,7 +147,7 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			err = errNoPage
 		case s.Orders == nil && strings.Contains(rt.pattern, " /order"):
 			err = errNoPage
-		case access.GuestOf(r) != nil && !passable(rt.pattern):
+		case access.GuestOf(r) != nil && !access.Passable(rt.pattern):
 			err = errNoPage
 		case v.job != "" && !job.ValidName(v.job):
 			err = errNoPage
@@ -158,6 +158,17 @@ func (s *Server) guarded(rt route) http.HandlerFunc {
 			s.fail(w, r, who, err)
 		}
 	}
+}
+
+// passOn has another node answer.
+func (v *visit) passOn(node string) error {
+	return access.PassOn(v.w, v.r, node, v.Others.To(node), access.Guest{
+		Name: v.who.Name,
+		Role: v.who.Role,
+		Via:  v.who.via,
+		From: v.r.RemoteAddr,
+		Base: v.base(),
+	})
 }
 
 // fromElsewhere reports whether a link or bookmark of another site led here: browsers send no strict cookie
@@ -237,14 +248,11 @@ func (s *Server) audit(r *http.Request, who account, a act, err error) {
 		At:    s.Now().UTC(),
 		Who:   who.Name,
 		From:  r.RemoteAddr,
-		What:  access.Clip(a.what),
+		What:  a.what,
 		Job:   a.job,
-		About: access.Clip(a.about),
+		About: a.about,
 	}
-	if err != nil {
-		e.Error = access.Clip(err.Error())
-	}
-	access.Record(s.Log, "console", s.Facts, e)
+	access.Record(s.Log, "console", s.Facts, e, err)
 }
 
 // done records an act and redirects to a page, which says what has become of it.
@@ -304,7 +312,7 @@ func loginPage(v *visit) error {
 	}
 	v.loggedIn(who, session)
 	if fromElsewhere(v.r) { // as of mirrord open; where a redirect leads browsers send no strict cookie
-		return v.draw(http.StatusOK, "welcome.html", "Logged in", who.Name)
+		return v.show("welcome.html", "Logged in", who.Name)
 	}
 	http.Redirect(v.w, v.r, "/", http.StatusSeeOther)
 	return nil
@@ -321,14 +329,19 @@ func (v *visit) loggedIn(who account, session string) {
 }
 
 func (v *visit) setCookie(value string, maxAge int) {
+	v.cookie(cookieName(v.r), value, "/", maxAge, http.SameSiteStrictMode)
+}
+
+// cookie sets a cookie that scripts cannot read. maxAge is in seconds; a negative one removes it.
+func (v *visit) cookie(name, value, path string, maxAge int, site http.SameSite) {
 	http.SetCookie(v.w, &http.Cookie{
-		Name:     cookieName(v.r),
+		Name:     name,
 		Value:    value,
-		Path:     "/",
+		Path:     path,
 		MaxAge:   maxAge,
 		HttpOnly: true,
 		Secure:   overTLS(v.r),
-		SameSite: http.SameSiteStrictMode,
+		SameSite: site,
 	})
 }
 

@@ -15,30 +15,15 @@ import (
 	"time"
 
 	"mirrord/app/access"
-	"mirrord/app/daemon"
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/look"
 	"mirrord/app/nodes"
 	"mirrord/app/orders"
-	"mirrord/app/shares"
 	"mirrord/internal/places"
-	"mirrord/scheduler/control"
-	"mirrord/scheduler/status"
 	"mirrord/serve"
 	"mirrord/store/shared"
 )
-
-// Daemon is what the console asks of the daemon that it belongs to. *daemon.Daemon has it.
-type Daemon interface {
-	control.API
-	// Glance is Status without a look at each published file.
-	Glance() status.All
-	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
-	Titles(names []string) map[string]daemon.MirrorTitle
-	// Acts returns the last n entries of the audit log, newest first.
-	Acts(ctx context.Context, n int) (shares.Acts, error)
-}
 
 // Facts keeps sessions and the audit log; both outlive the process. shared.ConsoleFacts has it. Its methods
 // may be called from several goroutines.
@@ -50,7 +35,7 @@ type Facts interface {
 
 // Options are the choices of a console.
 type Options struct {
-	Daemon  Daemon // required
+	Daemon  nodes.Shown // required
 	App     *env.App
 	Facts   Facts            // required
 	Proxy   Proxy            // that logs users in

@@ -146,7 +146,7 @@ func usersPage(v *visit) error {
 			})
 		}
 	}
-	return v.draw(http.StatusOK, "users.html", "Users", struct {
+	return v.show("users.html", "Users", struct {
 		Rows  []userRow
 		Known []passwordRow
 		Proxy bool
@@ -165,7 +165,7 @@ func logoutUser(v *visit) error {
 // aboutPage says what this is, and what the daemon is doing.
 func aboutPage(v *visit) error {
 	all := v.fresh.get()
-	return v.draw(http.StatusOK, "about.html", "About", struct {
+	return v.show("about.html", "About", struct {
 		Daemon status.Daemon
 		Jobs   int
 	}{all.Daemon, len(all.Jobs)})
@@ -181,7 +181,7 @@ func helpPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "help.html", title, struct {
+	return v.show("help.html", title, struct {
 		Page string
 		List []string
 		Text template.HTML // our own

@@ -5,11 +5,11 @@ package console
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"slices"
 
 	"mirrord/app/spaces"
 	"mirrord/internal/count"
+	"mirrord/phm/space"
 )
 
 // spaceView is a space as its page shows it.
@@ -23,14 +23,8 @@ type spaceView struct {
 type spaceRow struct {
 	Name         string
 	Files, Pages int
-	To, By       []spaceEdge
+	To, By       []space.Count // files of one mirror to which pages of another one lead
 	Note         string
-}
-
-// spaceEdge is a number of files of one mirror to which pages of another one lead.
-type spaceEdge struct {
-	Name  string
-	Links int
 }
 
 // spaceGraph is the picture of a space: its mirrors on a circle, with arrows.
@@ -70,14 +64,19 @@ func spacesPage(v *visit) error {
 	for i := range all {
 		shown = append(shown, viewSpace(&all[i]))
 	}
-	return v.draw(http.StatusOK, "spaces.html", "Spaces", shown)
+	return v.show("spaces.html", "Spaces", shown)
 }
 
 func viewSpace(s *spaces.LookedSpace) spaceView {
 	d := spaceView{LookedSpace: *s}
 	at := map[string]int{}
 	for i, m := range s.Mirrors {
-		row := spaceRow{Name: m.Name, Files: m.Files, Pages: m.Pages}
+		row := spaceRow{
+			Name:  m.Name,
+			Files: m.Files,
+			Pages: m.Pages,
+			To:    m.To,
+		}
 		switch {
 		case s.Left[m.Name] != "":
 			row.Note = "stays as it was: " + s.Left[m.Name]
@@ -86,21 +85,18 @@ func viewSpace(s *spaces.LookedSpace) spaceView {
 		case len(m.Stale) > 0:
 			row.Note = count.Of(len(m.Stale), "page") + " could not be made again"
 		}
-		for _, to := range m.To {
-			row.To = append(row.To, spaceEdge(to))
-		}
 		at[m.Name] = i
 		d.Rows = append(d.Rows, row)
 	}
 	for _, m := range s.Mirrors {
 		for _, to := range m.To {
 			if i, ok := at[to.Name]; ok {
-				d.Rows[i].By = append(d.Rows[i].By, spaceEdge{m.Name, to.Links})
+				d.Rows[i].By = append(d.Rows[i].By, space.Count{Name: m.Name, Links: to.Links})
 			}
 		}
 	}
 	for i := range d.Rows {
-		slices.SortStableFunc(d.Rows[i].By, func(a, b spaceEdge) int { return b.Links - a.Links })
+		slices.SortStableFunc(d.Rows[i].By, func(a, b space.Count) int { return b.Links - a.Links })
 	}
 	if n := len(d.Rows); n > 1 && n <= mostDrawn {
 		d.Graph = drawSpace(d.Rows)

@@ -39,7 +39,7 @@ func TestViewSpace(t *testing.T) {
 			t.Errorf("%+v is outside", n)
 		}
 	}
-	if by := d.Rows[0].By; len(by) != 1 || by[0] != (spaceEdge{"b", 2}) {
+	if by := d.Rows[0].By; len(by) != 1 || by[0] != (space.Count{Name: "b", Links: 2}) {
 		t.Errorf("%+v", by)
 	}
 	if !strings.Contains(d.Rows[1].Note, "1 page ") || !strings.Contains(d.Rows[2].Note, "locked") {

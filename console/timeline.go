@@ -146,7 +146,7 @@ func viewPage(v *visit) error {
 		}
 	}
 	framing(v, "")
-	return v.draw(http.StatusOK, "view.html", "Version "+strconv.Itoa(k.Version().Number)+" of "+v.job, d)
+	return v.show("view.html", "Version "+strconv.Itoa(k.Version().Number)+" of "+v.job, d)
 }
 
 func lineOf(name, page, p string, vs []record.Version, at int) timeline {
@@ -213,7 +213,7 @@ func searchPage(v *visit) error {
 		}
 		d.Number = d.Found.Version.Number
 	}
-	return v.draw(http.StatusOK, "search.html", "Search a version of "+v.job, d)
+	return v.show("search.html", "Search a version of "+v.job, d)
 }
 
 // mostSearch is how many bytes a search may have.

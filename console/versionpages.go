@@ -49,7 +49,7 @@ func versionsPage(v *visit) error {
 		}
 		d.Versions = append(d.Versions, row)
 	}
-	return v.draw(http.StatusOK, "versions.html", "Versions of "+v.job, d)
+	return v.show("versions.html", "Versions of "+v.job, d)
 }
 
 // diffShown is how many directories, and how many files, a page of differences lists.
@@ -175,7 +175,7 @@ func diffPage(v *visit) error {
 	if err := d.place(v); err != nil && !c.Held { // a first version that is held back has none before it
 		return err
 	}
-	return v.draw(http.StatusOK, "diff.html", "What changed in "+v.job, d)
+	return v.show("diff.html", "What changed in "+v.job, d)
 }
 
 // first are as many as a page lists, and how many more there are.
@@ -266,5 +266,5 @@ func planPage(v *visit) error {
 	if err := p.WriteText(&b, v.r.FormValue("all") != ""); err != nil {
 		return err
 	}
-	return v.draw(http.StatusOK, "plan.html", "Plan of "+v.job, struct{ Job, Text string }{v.job, b.String()})
+	return v.show("plan.html", "Plan of "+v.job, struct{ Job, Text string }{v.job, b.String()})
 }

@@ -15,8 +15,12 @@ type AuditLog interface {
 }
 
 // Record writes an entry of the audit log, there and in the daemon's log under the name of the door that it
-// came by.
-func Record(log *slog.Logger, door string, to AuditLog, e shared.AuditEntry) {
+// came by. err is what became of the act.
+func Record(log *slog.Logger, door string, to AuditLog, e shared.AuditEntry, err error) {
+	e.What, e.About = Clip(e.What), Clip(e.About)
+	if err != nil {
+		e.Error = Clip(err.Error())
+	}
 	log.Info(door, "who", e.Who, "from", e.From, "what", e.What, "job", e.Job, "about", e.About, "err", e.Error)
 	if err := to.AddAudit(e); err != nil {
 		log.Error("the audit log was not written", "err", err)

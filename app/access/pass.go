@@ -40,6 +40,12 @@ func GuestOf(r *http.Request) *Guest {
 	return g
 }
 
+// Passable reports whether nodes pass on requests of a route of the console or the API.
+func Passable(pattern string) bool {
+	return strings.Contains(pattern, "/jobs/{job}/") || strings.Contains(pattern, "/orders/{n}") ||
+		pattern == "GET /order"
+}
+
 // Door lets h answer what other nodes pass on. It trusts every client: only nodes may reach it.
 func Door(h http.Handler) http.Handler {
 	return http.StripPrefix(Below, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,8 +82,8 @@ func (e *AwayError) Error() string {
 // Unwrap returns why.
 func (e *AwayError) Unwrap() error { return e.Err }
 
-// errOlder says that a node is older than passing on.
-var errOlder = errors.New("its program is older and does not know the question")
+// ErrOlder says that the program of a node is older than what it is asked.
+var ErrOlder = errors.New("its program is older and does not know the question")
 
 // passFor is how long an answer that is passed on may take.
 const passFor = 24 * time.Hour
@@ -111,7 +117,7 @@ func PassOn(w http.ResponseWriter, r *http.Request, node string, way http.RoundT
 	}
 	defer resp.Body.Close()
 	if resp.Header.Get(TookField) == "" {
-		return &AwayError{node, errOlder}
+		return &AwayError{node, ErrOlder}
 	}
 	for name := range resp.Header {
 		if name != TookField {

@@ -5,6 +5,8 @@ package access
 import (
 	"context"
 	"time"
+
+	"mirrord/internal/timed"
 )
 
 // againAfter is how often the role of a client is checked again during a long response.
@@ -17,14 +19,7 @@ func While(ctx context.Context, may func() error) (_ context.Context, end func()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		tick := time.NewTicker(againAfter)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+		for timed.Wait(ctx, againAfter) == nil {
 			if err := may(); err != nil {
 				cancel(err)
 				return

@@ -281,18 +281,27 @@ func collectForgotten(ctx context.Context, st *store.State) error {
 
 // SharedForgotten notes in each site that has forgotten something that shared bodies were collected.
 func SharedForgotten(st *store.State) error {
-	names, err := sitesLeft(st, mirror.SharedLeft)
+	_, err := eachLeft(st, mirror.SharedForgotten, mirror.SharedLeft)
+	return err
+}
+
+// eachLeft continues to forget in each site of which something is left, and lists them. A site that is locked
+// is passed over: its run, or the next collection, does it.
+func eachLeft(
+	st *store.State, do func(*store.Site) error, left ...mirror.TakeDownWork,
+) (names []string, err error) {
+	names, err = sitesLeft(st, left...)
 	for _, name := range names {
 		s, oerr := st.OpenSite(name)
 		if errors.Is(oerr, disk.ErrLocked) {
-			continue // the next collection notes it
+			continue
 		}
 		if oerr == nil {
-			oerr = errors.Join(mirror.SharedForgotten(s), s.Close())
+			oerr = errors.Join(do(s), s.Close())
 		}
 		err = errors.Join(err, oerr)
 	}
-	return err
+	return names, err
 }
 
 // sitesLeft lists the sites of which something is left to forget.
@@ -319,18 +328,10 @@ func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err 
 
 // FinishForgetting continues the take-downs that a killed process has begun.
 func FinishForgetting(ctx context.Context, a *env.App, st *store.State) {
-	names, err := sitesLeft(st, mirror.EraseLeft, mirror.SharedLeft)
-	for _, name := range names {
-		s, oerr := st.OpenSite(name)
-		if errors.Is(oerr, disk.ErrLocked) {
-			continue // the run did that first
-		}
-		if oerr == nil {
-			_, oerr = mirror.FinishForgetting(ctx, st, s, a.Log)
-			oerr = errors.Join(oerr, s.Close())
-		}
-		err = errors.Join(err, oerr)
-	}
+	names, err := eachLeft(st, func(s *store.Site) error {
+		_, err := mirror.FinishForgetting(ctx, st, s, a.Log)
+		return err
+	}, mirror.EraseLeft, mirror.SharedLeft)
 	if err == nil && len(names) > 0 {
 		if err = collectForgotten(ctx, st); errors.Is(err, disk.ErrLocked) {
 			err = nil // the next collection does it

@@ -168,10 +168,7 @@ func (d *Daemon) Watch(ctx context.Context, poll time.Duration, again <-chan str
 		Log:  d.Log,
 	}, again, func() {
 		d.Files.Reread(ctx)
-		select {
-		case looked <- struct{}{}:
-		default:
-		}
+		shares.Kick(looked)
 	})
 }
 

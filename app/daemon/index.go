@@ -15,6 +15,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/replicas"
 	"mirrord/app/search"
+	"mirrord/app/shares"
 	"mirrord/serve/find"
 	"mirrord/store"
 )
@@ -59,8 +60,6 @@ func IndexOf(d *Daemon) *KeptIndex { return d.Texts }
 // Its thread is the last to get processor and disk, and runs never wait for it.
 func (k *KeptIndex) Keep(ctx context.Context, begin bool) {
 	care.IdleThread()
-	t := time.NewTimer(findEvery)
-	defer t.Stop()
 	var tried time.Time
 	for ran := false; ; {
 		next := findEvery
@@ -75,11 +74,10 @@ func (k *KeptIndex) Keep(ctx context.Context, begin bool) {
 				k.app.Log.Error("replicas are not found again", "err", err)
 			}
 		}
-		t.Reset(next)
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.C:
+		case <-time.After(next):
 		case <-k.due:
 			ran = true
 		}
@@ -159,8 +157,5 @@ func (k *KeptIndex) wake() {
 	if k == nil {
 		return
 	}
-	select {
-	case k.due <- struct{}{}:
-	default:
-	}
+	shares.Kick(k.due)
 }

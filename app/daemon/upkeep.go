@@ -43,19 +43,12 @@ func (u *Upkeep) Tidy(ctx context.Context, every time.Duration) {
 	if every <= 0 {
 		return
 	}
-	t := time.NewTimer(min(every, env.CollectRetry)) // a daemon that is restarted every day tidies up too
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		next := every
+	next := min(every, env.CollectRetry) // a daemon that is restarted every day tidies up too
+	for timed.Wait(ctx, next) == nil {
+		next = every
 		if !TidyUp(ctx, u.app, u.state, u.busy) {
 			next = min(every, env.CollectRetry)
 		}
-		t.Reset(next)
 	}
 }
 

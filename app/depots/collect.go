@@ -11,6 +11,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/cluster/depot"
+	"mirrord/internal/timed"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
@@ -33,14 +34,7 @@ func (c *DepotCollector) Follow(ctx context.Context) {
 	if c.Every <= 0 {
 		return
 	}
-	t := time.NewTicker(min(c.Every, env.CollectRetry))
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	for timed.Wait(ctx, min(c.Every, env.CollectRetry)) == nil {
 		err := c.Look(ctx)
 		if ctx.Err() != nil {
 			return

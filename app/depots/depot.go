@@ -336,7 +336,7 @@ func pullSite(
 		Ready:   MadeWhole,
 	})
 	if errors.Is(err, depot.ErrUnknown) && !errors.Is(err, depot.ErrRemoved) {
-		err = &env.Error{Kind: env.Usage, Err: err}
+		err = env.Usagef("%w", err)
 	}
 	if out.CheckedOut = made; err != nil {
 		out.Problem = failed.add(err)

@@ -47,7 +47,7 @@ func RemoveFromDepot(
 	for _, name := range names {
 		p, err := depot.Look(ctx, d, name)
 		if errors.Is(err, depot.ErrUnknown) && !errors.Is(err, depot.ErrRemoved) {
-			err = &env.Error{Kind: env.Usage, Err: err}
+			err = env.Usagef("%w", err)
 		} else if err == nil {
 			err = notWanted(ctx, a, c, name)
 		}

@@ -28,7 +28,7 @@ func (a *App) JobOnDisk(name string) (*JobOnDisk, error) {
 		return nil, NotAName(name)
 	}
 	if r := scheduler.RenamingIn(a.JobDirs(), name); r != nil {
-		return nil, &Error{Kind: Usage, Err: r}
+		return nil, Usagef("%w", r)
 	}
 	d := &JobOnDisk{Name: name}
 	if file := a.JobFile(name); Exists(file) {

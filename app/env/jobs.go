@@ -182,11 +182,11 @@ func (a *App) FindJob(name string) (*job.Job, error) {
 		return j, err
 	}
 	if r := scheduler.RenamingIn(a.JobDirs(), name); r != nil {
-		return nil, &Error{Kind: Usage, Err: r}
+		return nil, Usagef("%w", r)
 	}
 	files, listErr := a.JobFiles()
 	if listErr != nil {
-		return nil, &Error{Kind: Usage, Err: listErr}
+		return nil, Usagef("%w", listErr)
 	}
 	names := make([]string, len(files))
 	for i, f := range files {
@@ -253,7 +253,7 @@ func (a *App) NamedJobs(names []string) ([]*job.Job, error) {
 	}
 	files, err := a.JobFiles()
 	if err != nil {
-		return nil, &Error{Kind: Usage, Err: err}
+		return nil, Usagef("%w", err)
 	}
 	dir := a.JobsDir()
 	for _, f := range files {

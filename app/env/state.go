@@ -133,10 +133,10 @@ func (a *App) MustWriteState() (*store.State, error) {
 		return nil, err
 	}
 	st, err := a.MustState()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = st.Close()
 	}
-	if err := st.Close(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return a.openToWrite(dir)

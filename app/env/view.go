@@ -81,17 +81,23 @@ const elsewhereWithin = 5 * time.Second
 // Elsewhere is the error for a job whose mirror another node of a cluster has, by the daemon of this state;
 // nil otherwise, also when it cannot be known.
 func Elsewhere(ctx context.Context, a *App, name string) error {
-	c, err := a.Client()
-	if err != nil || c == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, elsewhereWithin)
-	defer cancel()
-	j, err := c.Job(ctx, name)
-	if err != nil {
+	j, ok := jobByDaemon(ctx, a, name)
+	if !ok {
 		return nil
 	}
 	return elsewhereBy(j)
+}
+
+// jobByDaemon is a job by the daemon of this state; ok is false when it cannot be known.
+func jobByDaemon(ctx context.Context, a *App, name string) (j status.Job, ok bool) {
+	c, err := a.Client()
+	if err != nil || c == nil {
+		return j, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, elsewhereWithin)
+	defer cancel()
+	j, err = c.Job(ctx, name)
+	return j, err == nil
 }
 
 // elsewhereBy is Elsewhere by what the daemon knows of the job.
@@ -116,14 +122,11 @@ func NewerElsewhere(ctx context.Context, a *App, name string) string {
 		return ""
 	}
 	here, ok := PublishedHere(st, name)
-	c, err := a.Client()
-	if !ok || err != nil || c == nil {
+	if !ok {
 		return ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, elsewhereWithin)
-	defer cancel()
-	j, err := c.Job(ctx, name)
-	if err != nil || j.AsOf == nil || j.Version <= here.Version {
+	j, ok := jobByDaemon(ctx, a, name)
+	if !ok || j.AsOf == nil || j.Version <= here.Version {
 		return ""
 	}
 	return fmt.Sprintf("this is the mirror of %s as it was left on this machine, with version %d; node %s has "+

@@ -33,7 +33,7 @@ func Apply(j *job.Job, r control.RunRequest) error {
 	}
 	only, err := report.Named(j, r.Only)
 	if _, is := errors.AsType[*report.NotMirroredError](err); is {
-		return &env.Error{Kind: env.Usage, Err: fmt.Errorf("job %s: %w", j.Name, err)}
+		return env.Usagef("job %s: %w", j.Name, err)
 	}
 	j.Only = only
 	return err

@@ -39,7 +39,7 @@ type TokenInfo struct {
 // that signs calls is stored as it is, because a signature cannot be checked without it.
 func AddToken(a *env.App, r TokenRequest) (*TokenInfo, error) {
 	if err := access.CheckName(r.Name); err != nil {
-		return nil, &env.Error{Kind: env.Usage, Err: err}
+		return nil, env.Usagef("%w", err)
 	}
 	now := a.Clock().UTC().Truncate(time.Second)
 	var expires time.Time
@@ -58,7 +58,7 @@ func AddToken(a *env.App, r TokenRequest) (*TokenInfo, error) {
 	} else {
 		role, err := access.ParseRole(r.Role)
 		if err != nil {
-			return nil, &env.Error{Kind: env.Usage, Err: err}
+			return nil, env.Usagef("%w", err)
 		}
 		secret, f = access.NewToken(role, now, expires)
 		about = r.Name + ", role " + r.Role
@@ -91,17 +91,23 @@ func tokenOf(name string, f shared.TokenFact) TokenInfo {
 
 // Tokens lists all tokens by name.
 func Tokens(a *env.App) ([]TokenInfo, error) {
+	return listAccess(a, shared.ConsoleFacts.Tokens, tokenOf)
+}
+
+// listAccess lists tokens or users by name; none when there is no state yet.
+func listAccess[Fact, Info any](
+	a *env.App, read func(shared.ConsoleFacts) (map[string]Fact, error), info func(string, Fact) Info,
+) (out []Info, err error) {
 	st, ok, err := a.OpenState()
 	if err != nil || !ok {
 		return nil, err
 	}
-	all, err := shared.NewConsoleFacts(st.Shared).Tokens()
+	all, err := read(shared.NewConsoleFacts(st.Shared))
 	if err = errors.Join(err, st.Close()); err != nil {
 		return nil, err
 	}
-	var out []TokenInfo
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, tokenOf(name, all[name]))
+		out = append(out, info(name, all[name]))
 	}
 	return out, nil
 }

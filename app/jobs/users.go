@@ -4,8 +4,6 @@ package jobs
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"time"
 
 	"mirrord/app/access"
@@ -29,7 +27,7 @@ func newPassword(a *env.App, name, chosen string) (made string, u shared.UserFac
 		made = access.NewPassword()
 		password = made
 	} else if err := access.CheckPassword(name, chosen); err != nil {
-		return "", u, &env.Error{Kind: env.Usage, Err: err}
+		return "", u, env.Usagef("%w", err)
 	}
 	return made, shared.UserFact{
 		Hash:    access.NewHasher(0).Hash(password),
@@ -42,7 +40,7 @@ func newPassword(a *env.App, name, chosen string) (made string, u shared.UserFac
 func AddUser(a *env.App, name, role, password string) (*UserInfo, error) {
 	_, err := access.ParseRole(role)
 	if err = errors.Join(access.CheckName(name), err); err != nil {
-		return nil, &env.Error{Kind: env.Usage, Err: err}
+		return nil, env.Usagef("%w", err)
 	}
 	made, u, err := newPassword(a, name, password)
 	if err != nil {
@@ -77,7 +75,7 @@ func SetPassword(a *env.App, name, password string) (*UserInfo, error) {
 // SetRole gives a user another role.
 func SetRole(a *env.App, name, role string) error {
 	if _, err := access.ParseRole(role); err != nil {
-		return &env.Error{Kind: env.Usage, Err: err}
+		return env.Usagef("%w", err)
 	}
 	return changeUser(a, "set role "+role+" of user", name, func(u *shared.UserFact) *shared.UserFact {
 		u.Role = role
@@ -114,17 +112,7 @@ func userOf(name string, u shared.UserFact, made string) *UserInfo {
 
 // Users lists all users by name.
 func Users(a *env.App) ([]UserInfo, error) {
-	st, ok, err := a.OpenState()
-	if err != nil || !ok {
-		return nil, err
-	}
-	all, err := shared.NewConsoleFacts(st.Shared).Users()
-	if err = errors.Join(err, st.Close()); err != nil {
-		return nil, err
-	}
-	var out []UserInfo
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		out = append(out, *userOf(name, all[name], ""))
-	}
-	return out, nil
+	return listAccess(a, shared.ConsoleFacts.Users, func(name string, u shared.UserFact) UserInfo {
+		return *userOf(name, u, "")
+	})
 }

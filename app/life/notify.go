@@ -50,7 +50,7 @@ func Transport(a *env.App, n NotifyOptions) (o notify.Options, err error) {
 		}
 	}
 	if o.Mail, err = notify.ParseMail(mail); err != nil {
-		return o, &env.Error{Kind: env.Usage, Err: err}
+		return o, env.Usagef("%w", err)
 	}
 	o.Mail.From = n.From
 	o.Mail.Password, _ = a.LookupEnv("MIRRORD_SMTP_PASSWORD")

@@ -24,7 +24,7 @@ func HeatMap(a *env.App, r HeatRequest) (m *report.HeatReport, err error) {
 		return v.HeatMap(r.Path, r.All, r.Most)
 	})
 	if errors.Is(err, report.ErrNoDir) {
-		err = &env.Error{Kind: env.Usage, Err: err}
+		err = env.Usagef("%w", err)
 	}
 	return m, err
 }

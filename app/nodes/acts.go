@@ -4,7 +4,6 @@ package nodes
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -49,6 +48,5 @@ func (f nodeFace) serveActs(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(all.Entries) // an error: who asked is gone
+	say(w, all.Entries)
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/app/access"
 	"mirrord/app/env"
 	"mirrord/scheduler/status"
 )
@@ -154,9 +155,15 @@ func askNode(ctx context.Context, nodes Nodes, node, path string, into any) erro
 		return json.NewDecoder(io.LimitReader(body, mostSaid)).Decode(into)
 	})
 	if refused := (*refusedError)(nil); errors.As(err, &refused) && refused.code == http.StatusNotFound {
-		return errors.New("its program is older and does not know the question")
+		return access.ErrOlder
 	}
 	return err
+}
+
+// say answers another node with JSON. An error that is not returned: that node is gone.
+func say(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
 }
 
 // refusedError is an answer of a node that is no success.

@@ -40,17 +40,22 @@ type Nodes interface {
 	Lend(h *fetch.Hosts) (stop func(), err error)
 }
 
-// Face is what a daemon shows of itself: *Daemon of one machine, *Everywhere of all nodes of a cluster.
-type Face interface {
+// Shown is what the console asks of the daemon that it belongs to.
+type Shown interface {
 	control.API
 	// Glance is Status without a look at each published file.
 	Glance() status.All
 	// Titles reads what published mirrors say of themselves; one that cannot be read has no entry.
 	Titles(names []string) map[string]daemon.MirrorTitle
+	// Acts returns the last n entries of the audit log, newest first.
+	Acts(ctx context.Context, n int) (shares.Acts, error)
+}
+
+// Face is what a daemon shows of itself: *Daemon of one machine, *Everywhere of all nodes of a cluster.
+type Face interface {
+	Shown
 	// Fronts is what front pages of mirror sites show, by name.
 	Fronts() []serve.Front
-	// Acts returns the last n entries of the audit log.
-	Acts(ctx context.Context, n int) (shares.Acts, error)
 	Wanted() scheduler.Config
 }
 

@@ -198,7 +198,6 @@ func sayFound(st *store.State, me string) http.HandlerFunc {
 			return
 		}
 		k.Node = cmp.Or(k.Node, me)
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(k) // an error: the other node is gone
+		say(w, k)
 	}
 }

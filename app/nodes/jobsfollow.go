@@ -43,16 +43,13 @@ func (c *ClusterJobs) Follow(ctx context.Context, d *daemon.Daemon) {
 			said = now
 			c.tell(now)
 		}
-		t := time.NewTimer(lookAgain)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
 		case <-came:
 		case <-d.Share.Loaded:
-		case <-t.C:
+		case <-time.After(lookAgain):
 		}
-		t.Stop()
 	}
 }
 

@@ -5,7 +5,6 @@ package nodes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"mirrord/app/access"
@@ -18,6 +17,21 @@ type OtherNodes interface {
 	// MirrorAt returns the node that a request about a job's mirror has to go to; "": this one.
 	MirrorAt(r *http.Request, job string) (node string, err error)
 	To(node string) http.RoundTripper
+}
+
+// OfMirror answers a request about a job's mirror on the node that has it: here, or there.
+func OfMirror(others OtherNodes, r *http.Request, here func() error, there func(node string) error) error {
+	if others == nil {
+		return here()
+	}
+	node, err := others.MirrorAt(r, r.PathValue("job"))
+	switch {
+	case err != nil:
+		return err
+	case node == "":
+		return here()
+	}
+	return there(node)
 }
 
 // To returns what carries requests to a node.
@@ -43,12 +57,6 @@ func (c *Everywhere) MirrorAt(r *http.Request, job string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), doesWithin)
 	defer cancel()
-	node, err := c.nodes.NodeOf(ctx, job)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("job %s: which node has it is not known: %w", job, err)
-	case node == "" || node == c.nodes.Me():
-		return "", moving(job)
-	}
-	return node, nil
+	to, err := c.nodeOf(ctx, job)
+	return to.node, err
 }

@@ -4,7 +4,6 @@ package nodes
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -64,8 +63,7 @@ func sayReplicas(d *daemon.Daemon, mux *http.ServeMux) {
 				out[name] = p
 			}
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(out) // an error: the other node is gone
+		say(w, out)
 	})
 	mux.HandleFunc("GET "+replicasPath+"/{name}", func(w http.ResponseWriter, r *http.Request) {
 		name := r.PathValue("name")

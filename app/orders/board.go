@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"mirrord/app/shares"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 )
@@ -224,12 +225,7 @@ func (b *board) agree(change func(t *terms) error) error {
 }
 
 // tell says that something may have changed.
-func (b *board) tell() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-}
+func (b *board) tell() { shares.Kick(b.wake) }
 
 // read calls f with the local copy, which f must not change, nor keep. It must not call methods of the board.
 func (b *board) read(f func(all queue, t *terms)) {

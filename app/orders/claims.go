@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"mirrord/internal/timed"
 )
 
 // NodeSessions is what orders need to know of the nodes of a cluster. engine.Sessions is one. Its methods may
@@ -139,15 +141,8 @@ var errNoSession = errors.New("this node is not part of the cluster now")
 // follow ends local work under a session that is over, and has the other orders taken care of when nodes
 // come or go, until ctx ends.
 func follow(ctx context.Context, c NodeSessions, b *board) {
-	t := time.NewTicker(500 * time.Millisecond)
-	defer t.Stop()
 	var was, stood string
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	for timed.Wait(ctx, 500*time.Millisecond) == nil {
 		session, names := c.Session(), c.Members()
 		if session != was {
 			was = session

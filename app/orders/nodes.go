@@ -4,8 +4,12 @@ package orders
 
 import (
 	"cmp"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
+
+	"mirrord/app/access"
 )
 
 // InList is an order with its place in the queue.
@@ -89,4 +93,18 @@ func NodeOf(s *Orders, ref string, q Question) (node string, known bool) {
 		node = x.Claim.Node
 	}
 	return node, q != ToFetch || node == ""
+}
+
+// OfOrder answers a request about an order on the node that knows more of it: here, or there. When that one
+// is silent this one answers with what it knows.
+func OfOrder(s *Orders, r *http.Request, q Question, here func() error, there func(node string) error) error {
+	node, known := NodeOf(s, r.PathValue("n"), q)
+	if node == "" || access.GuestOf(r) != nil {
+		return here()
+	}
+	err := there(node)
+	if _, silent := errors.AsType[*access.AwayError](err); silent && known {
+		return here()
+	}
+	return err
 }

@@ -139,9 +139,6 @@ func (s *Orders) Suggest(who User) Wish {
 	}
 }
 
-// Mails reports whether mail can be ordered.
-func (s *Orders) Mails() bool { return s.Mail != nil }
-
 // Seen is an order, by its name as users write it (OrderID.Ref), if a user may see it: operators see all,
 // others their own. A number alone is one of this node.
 func (s *Orders) Seen(by User, ref string) (Ordered, error) {

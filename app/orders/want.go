@@ -178,7 +178,7 @@ func (w *Wish) job() (*job.Job, error) {
 		j.Auth.Headers = map[string]job.Secret{"Accept-Language": {Value: w.Language}}
 	}
 	if err := j.Validate(); err != nil {
-		return nil, &env.Error{Kind: env.Usage, Err: err}
+		return nil, env.Usagef("%w", err)
 	}
 	j.Name = job.NameFor(j.Seeds()[0])
 	return j, nil

@@ -47,14 +47,11 @@ func (s *Orders) Run(ctx context.Context) {
 		again := s.begin(ctx)
 		s.tellTwins(ctx)
 		s.upload(ctx)
-		t := time.NewTimer(again)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
-		case <-t.C:
+		case <-time.After(again):
 		case <-s.wake:
-			t.Stop()
 		}
 	}
 }

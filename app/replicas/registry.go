@@ -325,6 +325,11 @@ func ownRegistry(a *env.App) (_ *Registry, err error) {
 		return nil, err
 	}
 	defer env.Close(&err, st)
+	return RegistryIn(a, st)
+}
+
+// RegistryIn is the registry of a state with the jobs of an environment, if it has job files.
+func RegistryIn(a *env.App, st *store.State) (*Registry, error) {
 	var jobs []*job.Job
 	if _, err := a.JobFiles(); err == nil {
 		if jobs, err = a.NamedJobs(nil); err != nil {

@@ -104,7 +104,7 @@ func DropFind(a *env.App) error {
 func FindError(err error) error {
 	switch {
 	case find.IsQuery(err):
-		return &env.Error{Kind: env.Usage, Err: fmt.Errorf("find: %w", err)}
+		return env.Usagef("find: %w", err)
 	case errors.Is(err, find.ErrNoIndex):
 		return fmt.Errorf("%w: mirrord find WORDS makes it", err)
 	case errors.Is(err, find.ErrDamaged):

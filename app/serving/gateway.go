@@ -7,7 +7,6 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/replicas"
-	"mirrord/job"
 	"mirrord/replica/hosts"
 	"mirrord/serve"
 	"mirrord/store"
@@ -19,13 +18,7 @@ func GatewayOf(a *env.App, st *store.State, f *serve.Forward, order string) *ser
 	g := &serve.Gateway{
 		Transport: f.Transport,
 		Sites: func() ([]serve.GatewaySite, error) {
-			var jobs []*job.Job
-			if _, err := a.JobFiles(); err == nil {
-				if jobs, err = a.NamedJobs(nil); err != nil {
-					return nil, err
-				}
-			}
-			reg, err := replicas.ReadRegistry(st, jobs, st.Now())
+			reg, err := replicas.RegistryIn(a, st)
 			if err != nil {
 				return nil, err
 			}

@@ -33,11 +33,9 @@ func CompareJobs(local, base, cluster JobSet) (state JobsState, edited []string)
 	if maps.Equal(local, cluster) {
 		return JobsSame, nil
 	}
-	names := map[string]bool{}
+	names := JobSet{}
 	for _, set := range []JobSet{local, base, cluster} {
-		for name := range set {
-			names[name] = true
-		}
+		maps.Copy(names, set)
 	}
 	for name := range names { // "" is a file that is not there
 		if local[name] != base[name] && local[name] != cluster[name] {

@@ -141,14 +141,11 @@ func (c *ClusterUsers) Follow(ctx context.Context, after func()) {
 			c.log.Warn("users, tokens, sessions and pauses are not exchanged with the cluster; tried again", "err",
 				err)
 		}
-		t := time.NewTimer(usersEvery)
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
 		case <-c.wake:
-			t.Stop()
-		case <-t.C:
+		case <-time.After(usersEvery):
 		}
 	}
 }
@@ -212,16 +209,12 @@ func (c *ClusterUsers) Settle() error {
 		if err != nil {
 			return err
 		}
-		keys := map[string]bool{}
-		for key := range local {
-			keys[key] = true
-		}
-		for key := range cluster {
-			keys[key] = true
-		}
+		keys := map[string][]byte{}
+		maps.Copy(keys, local)
+		maps.Copy(keys, cluster)
 		for note := range base { // of what was removed everywhere too
 			if key, ok := strings.CutPrefix(note, kind+"/"); ok {
-				keys[key] = true
+				keys[key] = nil
 			}
 		}
 		for key := range keys {

@@ -151,7 +151,7 @@ func unknownJob(a *cli.CLI, cmd *cobra.Command, err error) error {
 			continue
 		}
 		if strings.Contains(cmd.Use, "FILE") || strings.Contains(takes, "PATH") {
-			known = &env.Error{Kind: env.Usage, Err: fmt.Errorf("there is no file %s, and %w", name, known)}
+			known = env.Usagef("there is no file %s, and %w", name, known)
 		}
 		if f := env.FieldOf(err); f == env.FieldState { // maybe another state is meant
 			known = &env.Error{

@@ -4,9 +4,7 @@ package api
 
 import (
 	"context"
-	"net/http"
 
-	"mirrord/app/ops"
 	"mirrord/app/search"
 )
 
@@ -16,15 +14,4 @@ type TextFinder interface {
 }
 
 // findTexts looks for pages of mirrors in the index as it is.
-func findTexts(c *call) error {
-	var r search.FindRequest
-	if err := ops.ReadValues(c.r.URL.Query(), &r); err != nil {
-		return err
-	}
-	found, err := c.Texts.Find(c.r.Context(), r)
-	if err != nil {
-		return err
-	}
-	c.send(http.StatusOK, found)
-	return nil
-}
+func findTexts(c *call, r search.FindRequest) (any, error) { return c.Texts.Find(c.r.Context(), r) }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"mirrord/app/access"
+	"mirrord/app/shares"
 	"mirrord/internal/webhook"
 	"mirrord/scheduler/control"
 	"mirrord/store/shared"
@@ -109,8 +110,8 @@ func takeHook(c *call) error {
 	}
 	if !out.Repeated {
 		c.who = "webhook"
-		c.audit("signed call", "call "+access.Clip(h.Get(webhook.HeaderID)), nil)
-		c.hooks.awake()
+		c.audit("signed call", "call "+h.Get(webhook.HeaderID), nil)
+		shares.Kick(c.hooks.wake)
 	}
 	c.send(http.StatusAccepted, out)
 	return nil
@@ -142,15 +143,11 @@ func (s *Server) Run(ctx context.Context) {
 	defer wg.Wait()
 	for {
 		wait := s.startDue(ctx, &wg)
-		t := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-		case <-s.hooks.wake:
-		case <-t.C:
-		}
-		t.Stop()
-		if ctx.Err() != nil {
 			return
+		case <-s.hooks.wake:
+		case <-time.After(wait):
 		}
 	}
 }
@@ -194,7 +191,7 @@ func (s *Server) startRun(ctx context.Context, name string, last time.Time) {
 		delete(s.hooks.going, name)
 		s.hooks.mu.Unlock()
 		if forgotten { // else it is tried again after hookLook
-			s.hooks.awake()
+			shares.Kick(s.hooks.wake)
 		}
 	}()
 	for {
@@ -214,14 +211,6 @@ func (s *Server) startRun(ctx context.Context, name string, last time.Time) {
 	}
 }
 
-// awake lets Run look at what waits.
-func (h *hooks) awake() {
-	select {
-	case h.wake <- struct{}{}:
-	default: // it will
-	}
-}
-
 // started forgets calls whose run was started, or cannot be, and reports whether that is stored.
 func (s *Server) started(name string, last time.Time, err error) bool {
 	e := shared.AuditEntry{
@@ -231,10 +220,7 @@ func (s *Server) started(name string, last time.Time, err error) bool {
 		Job:   name,
 		About: "after signed calls",
 	}
-	if err != nil {
-		e.Error = access.Clip(err.Error())
-	}
-	s.record(e)
+	access.Record(s.Log, "api", s.Facts, e, err)
 	cerr := s.Facts.ChangeHook(name, func(f *shared.HookFact) (*shared.HookFact, error) {
 		switch {
 		case f == nil:

@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"mirrord/app/access"
-	"mirrord/app/ops"
 	"mirrord/app/orders"
 	"mirrord/app/runs"
 	"mirrord/scheduler/status"
@@ -94,18 +93,13 @@ type ordersQuery struct {
 }
 
 // listOrders lists the caller's orders, or for an operator all.
-func listOrders(c *call) error {
-	var q ordersQuery
-	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
-		return err
-	}
+func listOrders(c *call, q ordersQuery) (any, error) {
 	page := orders.Newest(c.Orders, c.user(), q.Before, q.Limit)
 	out := orderList{Orders: []order{}, Next: page.Next}
 	for _, o := range page.Orders {
 		out.Orders = append(out.Orders, c.shownAt(o.Ordered, o.Place))
 	}
-	c.send(http.StatusOK, out)
-	return nil
+	return out, nil
 }
 
 // ordering answers with an order, after something was done with it.

@@ -36,14 +36,14 @@ func handlers() map[string]func(c *call) error {
 		"hook":        takeHook,
 		"whoAmI":      whoAmI,
 		"metrics":     metrics,
-		"listJobs":    listJobs,
-		"versions":    listVersions,
-		"audit":       listAudit,
+		"listJobs":    reading(listJobs),
+		"versions":    reading(listVersions),
+		"audit":       reading(listAudit),
 		"readFile":    readFile,
 		"createJob":   createJob,
 		"changeFile":  changeFile,
-		"find":        findTexts,
-		"listOrders":  listOrders,
+		"find":        reading(findTexts),
+		"listOrders":  reading(listOrders),
 		"draftOrder":  draftOrder,
 		"order":       ordering(showOrder),
 		"placeOrder":  ordering(placeOrder),
@@ -73,6 +73,21 @@ func handlerOf(o ops.Operation) func(c *call) error {
 		return ofOrder(orders.ToShow, handle)
 	}
 	return ofOrder(orders.ToAct, handle)
+}
+
+// reading is a call that answers with what a query asks for.
+func reading[Query any](read func(*call, Query) (any, error)) func(*call) error {
+	return func(c *call) error {
+		var q Query
+		if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
+			return err
+		}
+		out, err := read(c, q)
+		if err == nil {
+			c.send(http.StatusOK, out)
+		}
+		return err
+	}
 }
 
 // noCall refuses a path that there is not, or not with this method.
@@ -181,11 +196,7 @@ type jobsQuery struct {
 	After string `json:"after,omitempty"`                     // next of the page before
 }
 
-func listJobs(c *call) error {
-	var q jobsQuery
-	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
-		return err
-	}
+func listJobs(c *call, q jobsQuery) (any, error) {
 	out := jobList{Jobs: []status.Job{}}
 	for _, j := range c.Daemon.Status().Jobs {
 		switch {
@@ -196,24 +207,19 @@ func listJobs(c *call) error {
 			out.Jobs = append(out.Jobs, j)
 		}
 	}
-	c.send(http.StatusOK, out)
-	return nil
+	return out, nil
 }
 
 // listVersions lists the kept versions of a mirror, oldest first.
-func listVersions(c *call) error {
+func listVersions(c *call, _ ops.None) (any, error) {
 	if _, err := c.Daemon.Progress(c.job); err != nil {
-		return err
+		return nil, err
 	}
 	vs, err := look.Versions(c.App, c.job)
-	if err != nil {
-		return err
-	}
 	for i := range vs {
 		vs[i].Meta = nil // the table of its files
 	}
-	c.send(http.StatusOK, vs)
-	return nil
+	return vs, err
 }
 
 // auditQuery asks for acts.
@@ -222,18 +228,10 @@ type auditQuery struct {
 }
 
 // listAudit lists the last acts, newest first.
-func listAudit(c *call) error {
-	var q auditQuery
-	if err := ops.ReadValues(c.r.URL.Query(), &q); err != nil {
-		return err
-	}
+func listAudit(c *call, q auditQuery) (any, error) {
 	all, err := c.Acts(c.r.Context(), q.Limit)
-	if err != nil {
-		return err
-	}
 	c.missing(all.Away)
-	c.send(http.StatusOK, append([]shared.AuditEntry{}, all.Entries...))
-	return nil
+	return append([]shared.AuditEntry{}, all.Entries...), err
 }
 
 // missing names the nodes of a cluster whose part of an answer is missing.

@@ -145,7 +145,7 @@ func (s *Server) guarded(o ops.Operation, handle func(*call) error) http.Handler
 		}
 		bad := (c.job != "" && !job.ValidName(c.job)) ||
 			(s.Orders == nil && strings.Contains(o.Call, " /v1/orders")) ||
-			(access.GuestOf(r) != nil && !passable(o.Call))
+			(access.GuestOf(r) != nil && !access.Passable(o.Call))
 		if err == nil && bad {
 			err = errNoCall
 		}
@@ -218,19 +218,13 @@ func (c *call) audit(what, about string, err error) {
 		From:  c.r.RemoteAddr,
 		What:  what,
 		Job:   c.job,
-		About: access.Clip(about),
+		About: about,
 	}
 	if !job.ValidName(c.job) {
 		e.Job = ""
 	}
-	if err != nil {
-		e.Error = access.Clip(err.Error())
-	}
-	c.record(e)
+	access.Record(c.Log, "api", c.Facts, e, err)
 }
-
-// record writes an entry of the audit log.
-func (s *Server) record(e shared.AuditEntry) { access.Record(s.Log, "api", s.Facts, e) }
 
 // problems is the answer to what cannot be done.
 type problems struct {

@@ -30,7 +30,7 @@ const (
 func largeCircles() map[string]int {
 	return map[string]int{
 		"app/orders":     15,
-		"console":        25,
+		"console":        24,
 		"mirror/parse":   11,
 		"mirror/crawl":   15,
 		"mirror/revisit": 14,

@@ -57,7 +57,7 @@ func CauseText(c status.Cause) string {
 func ClientError(err error) error {
 	switch {
 	case errors.Is(err, control.ErrNotFound), errors.Is(err, control.ErrInvalid):
-		return &env.Error{Kind: env.Usage, Err: err}
+		return env.Usagef("%w", err)
 	case errors.Is(err, os.ErrPermission):
 		join := ""
 		if op, ok := errors.AsType[*net.OpError](err); ok && op.Addr != nil {

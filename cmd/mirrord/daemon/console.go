@@ -385,7 +385,7 @@ func (d *consoleDoor) Own() control.API { return d.daemon }
 func (d *consoleDoor) OpenConsole(who string, r control.OpenRequest) (out control.OpenLink, err error) {
 	role := console.Operate
 	if r.Role != "" {
-		if role, err = console.ParseRole(r.Role); err != nil {
+		if role, err = access.ParseRole(r.Role); err != nil {
 			return out, fmt.Errorf("%w: %w", control.ErrInvalid, err)
 		}
 	}
@@ -426,7 +426,7 @@ func ConsoleCommand(a *cli.CLI) *cobra.Command {
 
 // consoleLink asks the daemon for a link that logs in to its console.
 func consoleLink(ctx context.Context, a *cli.CLI, r control.OpenRequest) (link control.OpenLink, err error) {
-	if _, err := console.ParseRole(r.Role); err != nil {
+	if _, err := access.ParseRole(r.Role); err != nil {
 		return link, env.Usagef("--role: %w", err)
 	}
 	c, err := a.App().Commander(ctx)

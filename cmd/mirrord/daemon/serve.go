@@ -167,7 +167,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 	}
 	srv, err := serve.New(o)
 	if err != nil {
-		return &env.Error{Kind: env.Usage, Err: err}
+		return env.Usagef("%w", err)
 	}
 	return listenAndServe(ctx, a, srv, f, o.Proxies)
 }
@@ -239,7 +239,7 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (
 	o.Sites, o.Texts = files, texts
 	srv, err := serve.New(o)
 	if err != nil {
-		return &env.Error{Kind: env.Usage, Err: err}
+		return env.Usagef("%w", err)
 	}
 	return listenAndServe(ctx, a, srv, f, o.Proxies)
 }
