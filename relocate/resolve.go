@@ -32,19 +32,7 @@ func climbs(base site.URL, ref []byte) bool {
 		return false
 	}
 	depth := strings.Count(base.Dir(), "/") - 1
-	for len(ref) >= 3 && ref[0] == '.' && ref[1] == '.' && ref[2] == '/' {
-		if depth--; depth < 0 {
-			return true
-		}
-		ref = ref[3:]
-	}
-	for parents := bytes.Contains(ref, []byte("..")); parents; {
-		i := bytes.IndexByte(ref, '/')
-		parents = i >= 0
-		segment := ref
-		if parents {
-			segment, ref = ref[:i], ref[i+1:]
-		}
+	for segment := range bytes.SplitSeq(ref, []byte("/")) {
 		switch string(segment) {
 		case "..":
 			if depth--; depth < 0 {
@@ -53,7 +41,6 @@ func climbs(base site.URL, ref []byte) bool {
 		case "", ".": // no directory is entered
 		default:
 			depth++
-			parents = parents && bytes.Contains(ref, []byte(".."))
 		}
 	}
 	return false
