@@ -45,27 +45,8 @@ func (w *word) add(c byte) {
 	w.some = true
 	w.part |= uint64(c) << w.bits
 	if w.bits += 8; w.bits == 64 {
-		w.block(w.part)
+		w.sum = hash.Mum(w.sum^hash.TokenSeed^w.part, hash.BlockPrime)
 		w.part, w.bits = 0, 0
-	}
-}
-
-// block adds eight bytes.
-func (w *word) block(b uint64) { w.sum = hash.Mum(w.sum^hash.TokenSeed^b, hash.BlockPrime) }
-
-// addASCII adds the n lowest bytes of x, which are small letters and digits.
-func (w *word) addASCII(x uint64, n int) {
-	w.some = true
-	switch {
-	case w.bits > 0:
-		for range n {
-			w.add(byte(x))
-			x >>= 8
-		}
-	case n < 8:
-		w.part, w.bits = x&(1<<(8*n)-1), uint(8*n)
-	default:
-		w.block(x)
 	}
 }
 
