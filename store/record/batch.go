@@ -64,7 +64,9 @@ func (b *LogBatch) Decode(v []byte) error {
 	b.First = uint32(d.Uvarint())
 	b.News = b.News[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
-		b.News = append(b.News, readNew(&d))
+		var u NewURL
+		read(&d, u.code)
+		b.News = append(b.News, u)
 	}
 	b.Done = b.Done[:0]
 	for n := d.Uvarint(); n > 0 && !d.Bad; n-- {
@@ -89,6 +91,7 @@ type RawDone struct {
 	Linked  bool
 }
 
+// Append writes what readDone reads.
 func (d *RawDone) Append(b []byte) []byte {
 	for _, x := range [][]byte{d.URL, d.Record} {
 		b = append(binary.AppendUvarint(b, uint64(len(x))), x...)
@@ -116,19 +119,14 @@ func BatchURL(text []byte) (site.URL, error) {
 	return u, nil
 }
 
-func readNew(d *binread.Reader) NewURL {
-	u := NewURL{URL: d.Text(), Referrer: uint32(d.Uvarint())}
-	x := d.Uvarint()
-	u.Depth, u.Requis = int(x>>1), x&1 != 0
-	return u
-}
+// Append writes a URL of a batch.
+func (u *NewURL) Append(b []byte) []byte { return written(b, u.code) }
 
-// Append writes what readNew reads.
-func (u *NewURL) Append(b []byte) []byte {
-	x := uint64(u.Depth) << 1
-	if u.Requis {
-		x |= 1
+func (u *NewURL) code(c *coder) {
+	c.texts(&u.URL)
+	numbers(c, &u.Referrer)
+	depth := withBit(uint64(u.Depth), u.Requis)
+	if numbers(c, &depth); c.reads {
+		u.Depth, u.Requis = int(depth>>1), depth&1 != 0
 	}
-	b = binread.AppendString(b, u.URL)
-	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(u.Referrer)), x)
 }

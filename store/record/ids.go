@@ -3,12 +3,9 @@
 package record
 
 import (
-	"encoding/binary"
 	"iter"
 	"math"
 	"slices"
-
-	"mirrord/internal/binread"
 )
 
 // Span is a run of URL numbers, both ends included.
@@ -65,48 +62,38 @@ func (s IDs) All() iter.Seq[uint32] {
 	}
 }
 
-// append writes the number of spans, and for each the gap to the one before and, for a span of several
-// numbers, its length: a gap of up to 63 to a single number is one byte, of up to 8191 two.
-func (s IDs) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(len(s)))
-	next := uint64(0)
-	for _, x := range s {
-		gap := (uint64(x.First) - next) << 1
-		if x.Last > x.First {
-			gap |= 1
+// code is the number of spans, and for each the gap to the one before and, for a span of several numbers, its
+// length: a gap of up to 63 to a single number is one byte, of up to 8191 two.
+func (s *IDs) code(c *coder) {
+	n, next := len(*s), uint64(0)
+	if numbers(c, &n); c.reads {
+		if n < 0 || n > len(c.Rest) {
+			c.Fail()
+			return
 		}
-		b = binary.AppendUvarint(b, gap)
-		if x.Last > x.First {
-			b = binary.AppendUvarint(b, uint64(x.Last-x.First))
+		if *s = nil; n > 0 {
+			*s = make(IDs, n)
 		}
-		next = uint64(x.Last) + 1
 	}
-	return b
-}
-
-// readIDs reads what append wrote.
-func readIDs(d *binread.Reader) (s IDs) {
-	n := d.Uvarint()
-	if n > uint64(len(d.Rest)) {
-		d.Fail()
-		return nil
-	}
-	next := uint64(0)
-	for ; n > 0 && !d.Bad; n-- {
-		gap := d.Uvarint()
+	for i := range *s {
+		x := &(*s)[i]
+		length := uint64(x.Last - x.First)
+		gap := withBit(uint64(x.First)-next, length > 0)
+		if numbers(c, &gap); gap&1 != 0 {
+			numbers(c, &length)
+		}
 		first := next + gap>>1
-		last := first
-		if gap&1 != 0 {
-			last += d.Uvarint()
+		next = first + length + 1
+		if !c.reads {
+			continue
 		}
-		if first > math.MaxUint32 || last > math.MaxUint32 || last < first {
-			d.Bad = true
-			return nil
+		if c.Bad || first > math.MaxUint32 || length > math.MaxUint32-first {
+			c.Fail()
+			*s = nil
+			return
 		}
-		s = append(s, Span{uint32(first), uint32(last)})
-		next = last + 1
+		*x = Span{uint32(first), uint32(first + length)}
 	}
-	return s
 }
 
 // union returns the numbers of both sets.

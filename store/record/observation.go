@@ -3,7 +3,6 @@
 package record
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/http"
 
@@ -31,33 +30,23 @@ type Observation struct {
 
 const observationVersion = 1
 
-// Flags of an observation.
-const (
-	ofComplete = 1 << iota
-	ofDoubtful
-)
+// Append writes an observation.
+func (o *Observation) Append(b []byte) []byte { return written(append(b, observationVersion), o.code) }
 
-func (o *Observation) Append(b []byte) []byte {
-	var flags byte
-	if o.Complete {
-		flags = ofComplete
+func (o *Observation) code(c *coder) {
+	c.flags(0, &o.Complete, &o.Doubtful)
+	numbers(c, &o.Time)
+	numbers(c, &o.Version)
+	for _, s := range [...]*IDs{&o.Asked, &o.Spared, &o.Changed, &o.Entered, &o.Left} {
+		s.code(c)
 	}
-	if o.Doubtful {
-		flags |= ofDoubtful
+	// the first releases did not write the last ones
+	if (c.reads && len(c.Rest) > 0) || len(o.Audited)+len(o.Joined) > 0 {
+		o.Audited.code(c)
 	}
-	b = append(b, observationVersion, flags)
-	b = binary.AppendUvarint(b, uint64(o.Time))
-	b = binary.AppendUvarint(b, uint64(o.Version))
-	for _, s := range [...]IDs{o.Asked, o.Spared, o.Changed, o.Entered, o.Left} {
-		b = s.append(b)
+	if (c.reads && len(c.Rest) > 0) || len(o.Joined) > 0 {
+		o.Joined.code(c)
 	}
-	if len(o.Audited)+len(o.Joined) > 0 { // the first releases did not write it
-		b = o.Audited.append(b)
-	}
-	if len(o.Joined) > 0 {
-		b = o.Joined.append(b)
-	}
-	return b
 }
 
 func (o *Observation) Decode(run int, b []byte) error {
@@ -66,19 +55,7 @@ func (o *Observation) Decode(run int, b []byte) error {
 	if v := d.Byte(); v != observationVersion && !d.Bad {
 		return fmt.Errorf("observations of run %d: format %d: %w", run, v, ErrNewerFormat)
 	}
-	flags := d.Byte()
-	o.Complete, o.Doubtful = flags&ofComplete != 0, flags&ofDoubtful != 0
-	o.Time, o.Version = int64(d.Uvarint()), int(d.Uvarint())
-	for _, s := range [...]*IDs{&o.Asked, &o.Spared, &o.Changed, &o.Entered, &o.Left} {
-		*s = readIDs(&d)
-	}
-	if len(d.Rest) > 0 {
-		o.Audited = readIDs(&d)
-	}
-	if len(d.Rest) > 0 {
-		o.Joined = readIDs(&d)
-	}
-	if d.Bad {
+	if read(&d, o.code); d.Bad {
 		return fmt.Errorf("observations of run %d: %w: short value", run, ErrValue)
 	}
 	return nil
@@ -116,20 +93,23 @@ func (r *Resource) Looked(l *Look) {
 }
 
 // Append writes a look.
-func (l *Look) Append(b []byte) []byte {
+func (l *Look) Append(b []byte) []byte { return written(b, l.code) }
+
+func (l *Look) code(c *coder) {
 	run := uint64(l.Run)
 	if l.Whole {
 		run += lookWhole
 	}
-	b = binary.AppendUvarint(b, run)
-	b = binary.AppendUvarint(b, uint64(l.Time))
-	return l.IDs.append(b)
+	if numbers(c, &run); c.reads {
+		l.Run, l.Whole = int(run&(lookWhole-1)), run >= lookWhole
+	}
+	numbers(c, &l.Time)
+	l.IDs.code(c)
 }
 
+// ReadLook reads what Append wrote.
 func ReadLook(d *binread.Reader) (l Look) {
-	run := d.Uvarint()
-	l.Run, l.Whole, l.Time = int(run&(lookWhole-1)), run >= lookWhole, int64(d.Uvarint())
-	l.IDs = readIDs(d)
+	read(d, l.code)
 	return l
 }
 

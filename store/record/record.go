@@ -11,7 +11,6 @@ import (
 	"hash/crc32"
 	"math"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -131,177 +130,6 @@ func (r *Resource) ComesWhole() bool {
 	return !asks || again
 }
 
-const recordVersion = 1
-
-const (
-	rfInSet = 1 << iota
-	rfRequis
-	rfPathIsURL // Path is the URL's path without its leading slash
-	rfNoFollow
-	rfShapeNew
-	rfListing
-	rfEvidence
-	rfMore // a second byte of flags follows the evidence
-)
-
-// The second byte of flags. Unknown ones are of a newer format.
-const (
-	rmNoETag = 1 << iota
-	rmNoDate
-	rmObserved
-	rmVolatile
-	rmExpires
-	rmSource
-	rmLike
-	rmThird // a third byte follows
-)
-
-// The third byte of flags. The bits above them are the number of the file of heads where that is less than
-// rtFiles - 1 and both lie in it; else they are all set, and the numbers follow.
-const (
-	rtHead = 1 << iota
-	rtLastHead
-	rtHeadSum
-	rtFourth // a fourth byte follows what these say
-	rtShift  = iota
-	rtFiles  = 1<<(8-rtShift) - 1
-)
-
-// The fourth byte of flags. Unknown ones are of a newer format.
-const (
-	rqDoc      = 1 << iota // Place.Doc follows
-	rqFragment             // Fragment follows
-	rqCut                  // Cut follows
-	rqName                 // Name follows
-	rqUnknown  = ^byte(rqDoc | rqFragment | rqCut | rqName)
-)
-
-// recordFixed is how many bytes a value takes beside its texts, as a rule.
-const recordFixed = 128
-
-// Append writes the value of r.
-func (r *Resource) Append(b []byte) []byte {
-	var flags byte
-	if r.InSet {
-		flags |= rfInSet
-	}
-	if r.Requis {
-		flags |= rfRequis
-	}
-	if r.NoFollow {
-		flags |= rfNoFollow
-	}
-	if r.ShapeNew {
-		flags |= rfShapeNew
-	}
-	if r.Listing {
-		flags |= rfListing
-	}
-	if r.Evidence != [2]uint64{} {
-		flags |= rfEvidence
-	}
-	more := r.more()
-	if more != 0 {
-		flags |= rfMore
-	}
-	path := r.Path
-	if path != "" && path == urlPath(r.URL) {
-		flags |= rfPathIsURL
-		path = ""
-	}
-	texts := len(r.Reason) + len(path) + len(r.MIME) + len(r.Charset) + len(r.ETag) + len(r.LastModified)
-	b = slices.Grow(b, recordFixed+texts)
-	b = append(b, recordVersion, flags, byte(r.Outcome), byte(r.Body), r.Format)
-	for _, v := range [...]uint64{
-		uint64(r.ID), uint64(r.Status), uint64(r.Checked), uint64(r.Run), uint64(r.Failures), uint64(r.Gone),
-		uint64(r.Target),
-		uint64(r.Referrer), uint64(r.Depth), uint64(r.Changed), uint64(r.Moved),
-	} {
-		b = binary.AppendUvarint(b, v)
-	}
-	b = binread.AppendString(b, r.Reason)
-	b = binread.AppendString(b, path)
-	if flags&rfEvidence != 0 {
-		b = binary.LittleEndian.AppendUint64(b, r.Evidence[0])
-		b = binary.LittleEndian.AppendUint64(b, r.Evidence[1])
-	}
-	if more != 0 {
-		b = r.appendMore(append(b, more), more)
-	}
-	if r.Body == NoBody {
-		return b
-	}
-	b = append(b, r.Digest[:]...)
-	for _, v := range [...]uint64{uint64(r.Fetched), uint64(r.Modified), uint64(r.Size), uint64(r.Shape)} {
-		b = binary.AppendUvarint(b, v)
-	}
-	for _, s := range [...]string{r.MIME, r.Charset, r.ETag, r.LastModified} {
-		b = binread.AppendString(b, s)
-	}
-	if r.Body == PackBody {
-		b = r.At.Append(b)
-	}
-	return b
-}
-
-// Decode reads a value; u is the URL of its key.
-func (r *Resource) Decode(u site.URL, b []byte) error {
-	d := binread.Sharing(b)
-	*r = Resource{URL: u}
-	if v := d.Byte(); v < recordVersion {
-		return fmt.Errorf("record of %s: %w: format %d", u, ErrValue, v)
-	} else if v > recordVersion {
-		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
-	}
-	flags := d.Byte()
-	r.InSet, r.Requis, r.NoFollow, r.ShapeNew = flags&rfInSet != 0, flags&rfRequis != 0, flags&rfNoFollow != 0,
-		flags&rfShapeNew != 0
-	r.Outcome, r.Body, r.Format = site.Outcome(d.Byte()), BodyKind(d.Byte()), d.Byte()
-	r.ID, r.Status, r.Checked, r.Run = uint32(d.Uvarint()), int(d.Uvarint()), int64(d.Uvarint()),
-		int(d.Uvarint())
-	r.Failures, r.Gone, r.Target = int(d.Uvarint()), int(d.Uvarint()), uint32(d.Uvarint())
-	r.Referrer, r.Depth = uint32(d.Uvarint()), int(d.Uvarint())
-	r.Changed, r.Moved = int(d.Uvarint()), int(d.Uvarint())
-	r.Reason, r.Path = d.Text(), d.Text()
-	r.Listing = flags&rfListing != 0
-	if flags&rfEvidence != 0 {
-		if v := d.Take(16); v != nil {
-			r.Evidence = [2]uint64{binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[8:])}
-		}
-	}
-	if flags&rfMore != 0 && !r.decodeMore(&d) {
-		return fmt.Errorf("record of %s: %w", u, ErrNewerFormat)
-	}
-	if flags&rfPathIsURL != 0 {
-		r.Path = urlPath(u)
-	}
-	if r.Body != NoBody {
-		copy(r.Digest[:], d.Take(32))
-		r.Fetched, r.Modified, r.Size, r.Shape = int64(d.Uvarint()), int64(d.Uvarint()), int64(d.Uvarint()),
-			uint32(d.Uvarint())
-		r.MIME, r.Charset, r.ETag, r.LastModified = d.Text(), d.Text(), d.Text(), d.Text()
-		if r.Body == PackBody {
-			r.At.Pack, r.At.Off, r.At.Len = uint32(d.Uvarint()), int64(d.Uvarint()), uint32(d.Uvarint())
-		}
-	}
-	if r.Body != PackBody {
-		r.At = Place{}
-	}
-	if d.Bad {
-		return fmt.Errorf("record of %s: %w: short value", u, ErrValue)
-	}
-	return nil
-}
-
-// DecodeKeyed reads the value of a key of the resources.
-func (r *Resource) DecodeKeyed(key, value []byte) error {
-	u, err := URLOfKey(key)
-	if err != nil {
-		return fmt.Errorf("resources: %w", err)
-	}
-	return r.Decode(u, value)
-}
-
 // urlPath is the path of a URL without its leading slash.
 func urlPath(u site.URL) string {
 	p := u.Path()
@@ -342,14 +170,19 @@ type HeadPlace struct {
 // IsZero reports whether there is no head.
 func (p HeadPlace) IsZero() bool { return p == HeadPlace{} }
 
-func (at Place) Append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(at.Pack))
-	b = binary.AppendUvarint(b, uint64(at.Off))
-	return binary.AppendUvarint(b, uint64(at.Len))
+func (at *Place) code(c *coder) {
+	numbers(c, &at.Pack)
+	numbers(c, &at.Off)
+	numbers(c, &at.Len)
 }
 
-func ReadPlace(d *binread.Reader) Place {
-	return Place{Pack: uint32(d.Uvarint()), Off: int64(d.Uvarint()), Len: uint32(d.Uvarint())}
+// Append writes a place, but for Doc.
+func (at Place) Append(b []byte) []byte { return written(b, at.code) }
+
+// ReadPlace reads what Append wrote.
+func ReadPlace(d *binread.Reader) (at Place) {
+	read(d, at.code)
+	return at
 }
 
 // ErrValue says that a value of a database cannot be decoded. The door makes a DatabaseError of it.

@@ -136,7 +136,7 @@ func TestRecordOfOtherFormats(t *testing.T) {
 	next := want
 	next.At.Doc = 200
 	b := next.Append(nil)
-	if i := bytes.Index(b, []byte{rmThird, rtFourth, rqDoc, 200, 1}); i > 0 {
+	if i := bytes.Index(b, []byte{1 << 7, 1 << 3, 1, 200, 1}); i > 0 {
 		b[i+2] |= 16
 		if err := got.Decode(pageURL(1), b); errors.Is(err, ErrNewerFormat) {
 			return

@@ -3,207 +3,226 @@
 package record
 
 import (
-	"encoding/binary"
+	"fmt"
 	"math"
+	"slices"
 
 	"mirrord/internal/binread"
 	"mirrord/internal/volatile"
+	"mirrord/site"
 )
 
-// more is the second byte of flags.
-func (r *Resource) more() (f byte) {
-	if r.NoETag {
-		f |= rmNoETag
-	}
-	if r.NoDate {
-		f |= rmNoDate
-	}
-	if r.Recent != 0 || r.Observed != 0 {
-		f |= rmObserved
-	}
-	if r.Volatile != (volatile.Rule{}) {
-		f |= rmVolatile
-	}
-	if r.Expires != 0 {
-		f |= rmExpires
-	}
-	if r.Source != "" {
-		f |= rmSource
-	}
-	if r.Like != 0 {
-		f |= rmLike
-	}
-	if !r.Head.IsZero() || !r.LastHead.IsZero() || r.HeadSum != 0 || r.fourth() != 0 {
-		f |= rmThird
-	}
-	return f
+const recordVersion = 1
+
+// recordFixed is how many bytes a value takes beside its texts, as a rule.
+const recordFixed = 128
+
+// Append writes the value of r.
+func (r *Resource) Append(b []byte) []byte {
+	c := coder{out: append(slices.Grow(b, recordFixed+len(r.Path)), recordVersion)}
+	r.code(&c)
+	return c.out
 }
 
-// fourth is the fourth byte of flags.
-func (r *Resource) fourth() (f byte) {
-	if r.docOf() > 0 {
-		f |= rqDoc
+// Decode reads a value; u is the URL of its key.
+func (r *Resource) Decode(u site.URL, b []byte) error {
+	c := coder{Reader: binread.Sharing(b), reads: true}
+	*r = Resource{URL: u}
+	if v := c.Byte(); v < recordVersion {
+		return fmt.Errorf("record of %s: %w: format %d", u, ErrValue, v)
+	} else if v > recordVersion {
+		return fmt.Errorf("record of %s: format %d: %w", u, v, ErrNewerFormat)
 	}
-	if r.Fragment != "" && r.Target != 0 {
-		f |= rqFragment
+	switch newer := r.code(&c); {
+	case newer:
+		return fmt.Errorf("record of %s: %w", u, ErrNewerFormat)
+	case c.Bad:
+		return fmt.Errorf("record of %s: %w: short value", u, ErrValue)
+	case r.Body != PackBody:
+		r.At = Place{}
 	}
-	if r.Cut != 0 {
-		f |= rqCut
-	}
-	if r.Name != "" {
-		f |= rqName
-	}
-	return f
+	return nil
 }
 
-// docOf is the number of the document within its frame.
-func (r *Resource) docOf() uint32 {
-	if r.Body != PackBody {
-		return 0
-	}
-	return r.At.Doc
+// rare says which of the values that most records lack a record has.
+type rare struct {
+	observed, volatile, expires, source, like bool
+	head, lastHead, headSum                   bool
+	doc, fragment, cut, name                  bool
 }
 
-func (r *Resource) appendMore(b []byte, more byte) []byte {
-	if more&rmObserved != 0 {
-		b = binary.AppendUvarint(b, uint64(r.Recent))
-		b = binary.AppendUvarint(b, uint64(r.Observed))
+func (r *Resource) rare() rare {
+	return rare{
+		observed: r.Recent != 0 || r.Observed != 0,
+		volatile: r.Volatile != volatile.Rule{},
+		expires:  r.Expires != 0,
+		source:   r.Source != "",
+		like:     r.Like != 0,
+		head:     !r.Head.IsZero(),
+		lastHead: !r.LastHead.IsZero(),
+		headSum:  r.HeadSum != 0,
+		doc:      r.Body == PackBody && r.At.Doc > 0,
+		fragment: r.Fragment != "" && r.Target != 0,
+		cut:      r.Cut != 0,
+		name:     r.Name != "",
 	}
-	if more&rmVolatile != 0 {
-		n := len(r.Volatile.Templates)
-		for n > 0 && r.Volatile.Templates[n-1] == 0 {
-			n--
-		}
-		b = append(b, byte(n), r.Volatile.Seen, r.Volatile.Held)
-		for _, t := range r.Volatile.Templates[:n] {
-			b = binary.LittleEndian.AppendUint64(b, t)
-		}
-	}
-	if more&rmExpires != 0 {
-		b = binary.AppendUvarint(b, uint64(r.Expires))
-	}
-	if more&rmSource != 0 {
-		b = binread.AppendString(b, r.Source)
-	}
-	if more&rmLike != 0 {
-		v := uint64(r.Like) << 1
-		if r.SameText {
-			v |= 1
-		}
-		b = binary.AppendUvarint(b, v)
-	}
-	if more&rmThird == 0 {
-		return b
-	}
-	third, at, file := byte(0), len(b), max(r.Head.File, r.LastHead.File)
-	places := [...]HeadPlace{r.Head, r.LastHead}
-	for _, p := range places {
-		if (!p.IsZero() && p.File != file) || file >= rtFiles {
-			file = rtFiles
-		}
-	}
-	b = append(b, 0)
-	for i, p := range places {
-		if p.IsZero() {
-			continue
-		}
-		third |= rtHead << i
-		if file == rtFiles {
-			b = binary.AppendUvarint(b, uint64(p.File))
-		}
-		b = binary.AppendUvarint(b, uint64(p.Off))
-	}
-	if r.HeadSum != 0 {
-		third |= rtHeadSum
-		b = binary.LittleEndian.AppendUint64(b, r.HeadSum)
-	}
-	if fourth := r.fourth(); fourth != 0 {
-		third |= rtFourth
-		b = append(b, fourth)
-		if fourth&rqDoc != 0 {
-			b = binary.AppendUvarint(b, uint64(r.At.Doc))
-		}
-		if fourth&rqFragment != 0 {
-			b = binread.AppendString(b, r.Fragment)
-		}
-		if fourth&rqCut != 0 {
-			b = binary.AppendUvarint(b, uint64(r.Cut))
-		}
-		if fourth&rqName != 0 {
-			b = binread.AppendString(b, r.Name)
-		}
-	}
-	b[at] = third | byte(file<<rtShift)
-	return b
 }
 
-// decodeMore reports whether it knows all of what follows.
-func (r *Resource) decodeMore(d *binread.Reader) bool {
-	more := d.Byte()
-	r.NoETag, r.NoDate = more&rmNoETag != 0, more&rmNoDate != 0
-	if more&rmObserved != 0 {
-		r.Recent, r.Observed = uint16(d.Uvarint()), int(d.Uvarint())
+// code writes a value, or reads it. newer says that it has something that this program does not know.
+func (r *Resource) code(c *coder) (newer bool) {
+	x, evidence := r.rare(), r.Evidence != [2]uint64{}
+	more := r.NoETag || r.NoDate || x != rare{} // a second byte of flags follows the evidence
+	path := r.Path
+	isURL := path != "" && path == urlPath(r.URL) // without its leading slash
+	if isURL {
+		path = ""
 	}
-	if more&rmVolatile != 0 {
-		n := int(d.Byte())
-		r.Volatile.Seen, r.Volatile.Held = d.Byte(), d.Byte()
-		if n > len(r.Volatile.Templates) {
-			d.Bad = true
-			return true
+	c.flags(0, &r.InSet, &r.Requis, &isURL, &r.NoFollow, &r.ShapeNew, &r.Listing, &evidence, &more)
+	octets(c, &r.Outcome)
+	octets(c, &r.Body)
+	octets(c, &r.Format)
+	numbers(c, &r.ID)
+	numbers(c, &r.Status)
+	numbers(c, &r.Checked)
+	numbers(c, &r.Run, &r.Failures, &r.Gone)
+	numbers(c, &r.Target, &r.Referrer)
+	numbers(c, &r.Depth, &r.Changed, &r.Moved)
+	c.texts(&r.Reason, &path)
+	if c.reads {
+		if r.Path = path; isURL {
+			r.Path = urlPath(r.URL)
 		}
-		for i := range n {
-			if v := d.Take(8); v != nil {
-				r.Volatile.Templates[i] = binary.LittleEndian.Uint64(v)
-			}
+	}
+	if evidence {
+		c.hashes(&r.Evidence[0], &r.Evidence[1])
+	}
+	if more {
+		newer = r.codeRare(c, &x)
+	}
+	if newer || r.Body == NoBody {
+		return newer
+	}
+	if c.reads {
+		copy(r.Digest[:], c.Take(len(r.Digest)))
+	} else {
+		c.out = append(c.out, r.Digest[:]...)
+	}
+	numbers(c, &r.Fetched, &r.Modified, &r.Size)
+	numbers(c, &r.Shape)
+	c.texts(&r.MIME, &r.Charset, &r.ETag, &r.LastModified)
+	if r.Body == PackBody {
+		r.At.code(c)
+	}
+	return false
+}
+
+// codeRare is code for what most records lack.
+func (r *Resource) codeRare(c *coder, x *rare) (newer bool) {
+	fourth := x.doc || x.fragment || x.cut || x.name
+	third := x.head || x.lastHead || x.headSum || fourth
+	c.flags(0, &r.NoETag, &r.NoDate, &x.observed, &x.volatile, &x.expires, &x.source, &x.like, &third)
+	if x.observed {
+		numbers(c, &r.Recent)
+		numbers(c, &r.Observed)
+	}
+	if x.volatile {
+		r.codeVolatile(c)
+	}
+	if x.expires {
+		numbers(c, &r.Expires)
+	}
+	if x.source {
+		c.texts(&r.Source)
+	}
+	if x.like {
+		like := withBit(uint64(r.Like), r.SameText)
+		if numbers(c, &like); like>>1 == 0 || like>>1 > math.MaxUint32 {
+			c.Fail() // it is written for a page that is like another one only
+		}
+		if c.reads {
+			r.Like, r.SameText = uint32(like>>1), like&1 != 0
 		}
 	}
-	if more&rmExpires != 0 {
-		r.Expires = int64(d.Uvarint())
+	if !third {
+		return false
 	}
-	if more&rmSource != 0 {
-		r.Source = d.Text()
+	r.codeHeads(c, x, &fourth)
+	if !fourth {
+		return false
 	}
-	if more&rmLike != 0 {
-		v := d.Uvarint()
-		if v>>1 == 0 || v>>1 > math.MaxUint32 {
-			d.Bad = true // appendMore writes this field for a page that is like another one only
-			return true
-		}
-		r.Like, r.SameText = uint32(v>>1), v&1 != 0
-	}
-	if more&rmThird == 0 {
+	if c.flags(0, &x.doc, &x.fragment, &x.cut, &x.name) != 0 {
 		return true
 	}
-	third := d.Byte()
+	if x.doc {
+		numbers(c, &r.At.Doc)
+	}
+	if x.fragment {
+		c.texts(&r.Fragment)
+	}
+	if x.cut {
+		numbers(c, &r.Cut)
+	}
+	if x.name {
+		c.texts(&r.Name)
+	}
+	return false
+}
+
+// noFile is the number of the file of heads, in four bits, that says that the numbers follow: it is too large
+// for these, or the heads lie in two files.
+const noFile = 15
+
+func (r *Resource) codeHeads(c *coder, x *rare, fourth *bool) {
+	file := max(r.Head.File, r.LastHead.File)
+	if file > noFile || (x.head && x.lastHead && r.Head.File != r.LastHead.File) {
+		file = noFile
+	}
+	file = uint32(c.flags(byte(file), &x.head, &x.lastHead, &x.headSum, fourth))
 	for i, p := range [...]*HeadPlace{&r.Head, &r.LastHead} {
-		if third&(rtHead<<i) == 0 {
+		if has := [...]bool{x.head, x.lastHead}; !has[i] {
 			continue
 		}
-		if p.File = uint32(third >> rtShift); p.File == rtFiles {
-			p.File = uint32(d.Uvarint())
+		if c.reads {
+			p.File = file
 		}
-		p.Off = int64(d.Uvarint())
-	}
-	if third&rtHeadSum != 0 {
-		if v := d.Take(8); v != nil {
-			r.HeadSum = binary.LittleEndian.Uint64(v)
+		if file == noFile {
+			numbers(c, &p.File)
 		}
+		numbers(c, &p.Off)
 	}
-	if third&rtFourth == 0 {
-		return true
+	if x.headSum {
+		c.hashes(&r.HeadSum)
 	}
-	fourth := d.Byte()
-	if fourth&rqDoc != 0 {
-		r.At.Doc = uint32(d.Uvarint())
+}
+
+func (r *Resource) codeVolatile(c *coder) {
+	v := &r.Volatile
+	n := byte(len(v.Templates))
+	for n > 0 && v.Templates[n-1] == 0 {
+		n--
 	}
-	if fourth&rqFragment != 0 {
-		r.Fragment = d.Text()
+	if octets(c, &n, &v.Seen, &v.Held); int(n) > len(v.Templates) {
+		c.Fail()
+		return
 	}
-	if fourth&rqCut != 0 {
-		r.Cut = uint16(d.Uvarint())
+	for i := range n {
+		c.hashes(&v.Templates[i])
 	}
-	if fourth&rqName != 0 {
-		r.Name = d.Text()
+}
+
+// withBit is a number with a bit below it.
+func withBit(n uint64, bit bool) uint64 {
+	if n <<= 1; bit {
+		n |= 1
 	}
-	return d.Bad || fourth&rqUnknown == 0
+	return n
+}
+
+// DecodeKeyed reads the value of a key of the resources.
+func (r *Resource) DecodeKeyed(key, value []byte) error {
+	u, err := URLOfKey(key)
+	if err != nil {
+		return fmt.Errorf("resources: %w", err)
+	}
+	return r.Decode(u, value)
 }
