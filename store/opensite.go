@@ -372,7 +372,7 @@ func (s *Site) start(f *opening) error {
 	if err := s.SyncFolder(); err != nil {
 		return err
 	}
-	if err := s.Frames.Packs.Begin(num, size); err != nil {
+	if err := s.Frames.Begin(num, size); err != nil {
 		return err
 	}
 	// of a program of format 8 or 9, with its copies of the databases that it converted, and of one before this
@@ -388,13 +388,13 @@ func (s *Site) start(f *opening) error {
 		}
 	}
 	s.DB.Before = func() error {
-		if err := s.Frames.Packs.Sync(); err != nil {
+		if err := s.Frames.Sync(); err != nil {
 			return err
 		}
 		return s.Kept.Sync()
 	}
 	if s.OneOff {
-		if err := s.Frames.Packs.Separate(true); err != nil {
+		if err := s.Frames.Separate(true); err != nil {
 			return err
 		}
 	}

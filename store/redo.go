@@ -196,7 +196,7 @@ func (s *State) Rebuild(name string) (known int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err = st.Frames.Packs.Skip(last); err == nil {
+	if err = st.Frames.Skip(last); err == nil {
 		known, err = st.Refill()
 	}
 	return known, errors.Join(err, st.Close())

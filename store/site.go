@@ -29,7 +29,7 @@ func (s *Site) makeParts() {
 	s.Records = facts.Of(s.Folder, s.Frames, s.Heads)
 	s.Versions = s.Records.Versions()
 	s.Trees = trees.Of(s.Folder, s.Kept)
-	s.Frames.Packs.Published, s.Frames.Packs.Volatile = s.Trees.OpenFile, s.Volatile
+	s.Frames.Published, s.Frames.Volatile = s.Trees.OpenFile, s.Volatile
 	s.Notes = &SiteNotes{s.Folder}
 	s.Parts = blobs.OpenParts(s.spool, blobs.PartsOf{
 		Root:     s.Root,
@@ -45,7 +45,7 @@ func (s *Site) Close() error {
 		return ErrClosed
 	}
 	s.Parts.Close()
-	err := errors.Join(s.Trees.Close(), s.Frames.Packs.Close(), s.Heads.Close())
+	err := errors.Join(s.Trees.Close(), s.Frames.Close(), s.Heads.Close())
 	if !s.ReadOnly && err == nil {
 		s.glancer.note(s.Folder, false)
 	}

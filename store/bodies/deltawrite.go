@@ -35,7 +35,7 @@ func (s *Frames) AppendFrameOver(
 	if raw == nil {
 		return s.keep(w)
 	}
-	return s.Packs.Append(raw)
+	return s.Append(raw)
 }
 
 // over is the document that w was filled with as a delta; nil when it does not pay, also because the document

@@ -16,7 +16,7 @@ import (
 // into bundles: one that is gathered has a place at once, and Commit and Placed lead to the one in the packs.
 // Gathered documents that are not committed do not count. Safe for concurrent use.
 type Frames struct {
-	Packs *Packs
+	*Packs
 	Plain bool // full frames are written as they are, until rests take their places
 
 	encoder frameEncoder
@@ -60,7 +60,7 @@ func (s *Frames) write() {
 	if len(s.ends) > 0 && s.failed == nil {
 		var at record.Place
 		s.frame = s.encoder.frame(s.frame[:0], s.raw, s.ends)
-		if at, s.failed = s.Packs.Append(s.frame); s.failed == nil {
+		if at, s.failed = s.Append(s.frame); s.failed == nil {
 			s.written = append(s.written, bundlePlace{at, len(s.ends)})
 		}
 	}
@@ -111,7 +111,7 @@ func (s *Frames) keep(w *FrameWriter) (record.Place, error) {
 		return s.gather(payload), nil
 	}
 	defer w.letGo()
-	return s.Packs.Append(w.pack())
+	return s.Append(w.pack())
 }
 
 // Placed returns the record of a result with the place of its document in the packs.
@@ -133,16 +133,11 @@ func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (r
 	if err := w.fill(w.head(m), links, body); err != nil {
 		return record.Place{}, err
 	}
-	return s.Packs.Append(w.pack())
+	return s.Append(w.pack())
 }
 
 // Grown is how many bytes were appended since the packs were opened.
-func (s *Frames) Grown() int64 { return s.Packs.grown.Load() }
-
-// ReadFrame decodes a document of the packs.
-func (s *Frames) ReadFrame(r *FrameReader, at record.Place) (Frame, error) {
-	return s.Packs.ReadFrame(r, at)
-}
+func (s *Frames) Grown() int64 { return s.grown.Load() }
 
 // OneOff reports whether the documents are those of a one-off mirror.
 func (s *Frames) OneOff() bool { return s.Plain }

@@ -43,7 +43,7 @@ const (
 
 // HeadFiles are the files of heads of one site. Reads may run beside the one writer.
 type HeadFiles struct {
-	Packs *Packs
+	*Packs
 
 	mu    sync.Mutex
 	older map[uint32]bool // files of older versions, of those that were looked at
@@ -111,7 +111,7 @@ func (f *HeadFiles) readBundled(url string, at record.HeadPlace) (*heads.Head, e
 // call.
 func (f *HeadFiles) stored(at record.HeadPlace) ([]byte, error) {
 	doc := int(at.Off % headsAtOnce)
-	if num, size := f.Packs.Where(); at.File == num && at.Off/headsAtOnce == size && doc < len(f.ends) {
+	if num, size := f.Where(); at.File == num && at.Off/headsAtOnce == size && doc < len(f.ends) {
 		from := uint32(0)
 		if doc > 0 {
 			from = f.ends[doc-1]
@@ -125,7 +125,7 @@ func (f *HeadFiles) stored(at record.HeadPlace) ([]byte, error) {
 	if f.r == nil {
 		f.r = NewFrameReader()
 	}
-	return f.Packs.document(f.r, p)
+	return f.document(f.r, p)
 }
 
 // bundle returns the place of a head in its bundle, whose length is believed.
@@ -137,7 +137,7 @@ func (f *HeadFiles) bundle(at record.HeadPlace) (record.Place, error) {
 		Len:  HeaderSize,
 		Doc:  uint32(at.Off%headsAtOnce) + 1,
 	}
-	file, err := f.Packs.open(p)
+	file, err := f.open(p)
 	if err != nil {
 		return p, err
 	}
@@ -158,13 +158,13 @@ func (f *HeadFiles) bundle(at record.HeadPlace) (record.Place, error) {
 func (f *HeadFiles) Begin(note []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Packs.w != nil {
+	if f.w != nil {
 		return nil
 	}
 	d := binread.Reader{Rest: note}
 	num, size := uint32(d.Uvarint()), int64(d.Uvarint())
 	if size > 0 {
-		if magic, err := f.Packs.magic(num); err != nil || magic != bundleMagic {
+		if magic, err := f.magic(num); err != nil || magic != bundleMagic {
 			num, size = num+1, 0
 		}
 	}
@@ -178,7 +178,7 @@ func (f *HeadFiles) Add(url string, h *heads.Head) record.HeadPlace {
 	if len(f.ends) == headsAtOnce || len(f.raw) > headsBytes {
 		f.write()
 	}
-	num, size := f.Packs.Where()
+	num, size := f.Where()
 	f.raw = binary.LittleEndian.AppendUint32(f.raw, crc32.Checksum([]byte(url), castagnoli))
 	f.raw = h.Append(f.raw)
 	f.ends = append(f.ends, uint32(len(f.raw)))
@@ -187,7 +187,7 @@ func (f *HeadFiles) Add(url string, h *heads.Head) record.HeadPlace {
 
 // write appends the bundle to come. Its heads have their places already.
 func (f *HeadFiles) write() {
-	num, size := f.Packs.Where()
+	num, size := f.Where()
 	at, err := f.Packs.Append(f.enc.bundle(nil, f.raw, f.ends))
 	if err == nil && (at.Pack != num || at.Off != size) {
 		err = disk.Err("write heads", errors.New("the end of the file cannot be read"))
@@ -210,11 +210,11 @@ func (f *HeadFiles) Flush() (note []byte, err error) {
 	if f.err = nil; err != nil || !f.grew {
 		return nil, err
 	}
-	if err := f.Packs.Sync(); err != nil {
+	if err := f.Sync(); err != nil {
 		return nil, err
 	}
 	f.grew = false
-	num, size := f.Packs.Where()
+	num, size := f.Where()
 	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(num)), uint64(size)), nil
 }
 
@@ -232,8 +232,8 @@ func (f *HeadFiles) Bundled(at record.HeadPlace) (record.Place, bool) {
 // Skip begins a file behind the one with a number, and returns the number of the file before it.
 func (f *HeadFiles) Skip(last uint32) (before uint32, err error) {
 	for err == nil && before < last {
-		before, _ = f.Packs.Where()
-		err = f.Packs.Finish()
+		before, _ = f.Where()
+		err = f.Finish()
 	}
 	return before, err
 }

@@ -37,7 +37,7 @@ func (f *HeadFiles) isOlder(n uint32) (bool, error) {
 	if known {
 		return is, nil
 	}
-	magic, err := f.Packs.magic(n)
+	magic, err := f.magic(n)
 	is = magic == olderMagic
 	if magic != "" {
 		f.older[n] = is
@@ -46,7 +46,7 @@ func (f *HeadFiles) isOlder(n uint32) (bool, error) {
 }
 
 func (f *HeadFiles) readOlder(url string, at record.HeadPlace) (*heads.Head, error) {
-	file, err := f.Packs.File(at.File)
+	file, err := f.File(at.File)
 	if err != nil {
 		return nil, disk.ReadErr("read heads", err)
 	}

@@ -57,14 +57,14 @@ func (s *Compactor) CompactHeads(ctx context.Context, dry bool) (freed int64, er
 		}
 		s.Step("heads removed")
 	}
-	_, size := s.Heads.Packs.Where()
+	_, size := s.Heads.Where()
 	return was - size, nil
 }
 
 // headUses finds out what of each file is in use. again says that something that is cannot be read, or that
 // an older version wrote it.
 func (s *Compactor) headUses(ctx context.Context) (uses []*bodies.PackUse, again bool, err error) {
-	uses, byNum, err := s.Heads.Packs.List()
+	uses, byNum, err := s.Heads.List()
 	if err != nil {
 		return nil, false, err
 	}

@@ -274,8 +274,7 @@ func (t *Tx) dump(add func(changes []byte) error) (buf []byte, err error) {
 		}
 		b := t.Bucket(name)
 		buf = log.AppendChange(buf, log.Sequence, name, numberKey(b.b.Sequence()))
-		c := b.Cursor()
-		for k, v := c.First(); k != nil; k, v = c.Next() {
+		for k, v := range b.From(nil) {
 			buf = log.AppendChange(buf, log.Put, name, k, v)
 			if len(buf) > redoChunk {
 				if err := add(buf); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"iter"
 	"sync/atomic"
 
 	bolt "go.etcd.io/bbolt"
@@ -386,19 +387,24 @@ func (b *Bucket) within(name []byte, in *bolt.Bucket) *Bucket {
 	}
 }
 
-// ForEach calls f for each key in order; the value of a bucket in this one is nil.
-func (b *Bucket) ForEach(f func(k, v []byte) error) error {
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
-		if err := f(k, v); err != nil {
-			return err
+// From yields the keys that are not below one, in order, with their values; that of a bucket in this one is
+// nil. Nothing may be changed meanwhile.
+func (b *Bucket) From(key []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(k, v []byte) bool) {
+		c := b.Cursor()
+		for k, v := c.Seek(key); k != nil && yield(k, v); k, v = c.Next() {
 		}
 	}
-	return nil
 }
 
-// ForEachBucket calls f with the name of each bucket in this one.
-func (b *Bucket) ForEachBucket(f func(name []byte) error) error { return b.b.ForEachBucket(f) }
+// Clear removes all values.
+func (b *Bucket) Clear() (err error) {
+	c := b.Cursor()
+	for k, _ := c.First(); k != nil && err == nil; k, _ = c.First() {
+		err = c.Delete()
+	}
+	return err
+}
 
 // Cursor returns a cursor over a bucket.
 func (b *Bucket) Cursor() *Cursor { return &Cursor{c: b.b.Cursor(), b: b} }

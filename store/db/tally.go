@@ -65,8 +65,7 @@ func (t tally) same(written tally) bool {
 
 // readAll reads all values of a bucket and of those in it, each of which must be what was written.
 func (b *Bucket) readAll() {
-	c := b.Cursor()
-	for key, v := c.First(); key != nil; key, v = c.Next() {
+	for key, v := range b.From(nil) {
 		if in := b.Bucket(key); (v == nil) && (in != nil) {
 			in.readAll()
 		}

@@ -58,7 +58,7 @@ func (s *Records) keep(first uint32, news []record.NewURL, done []*record.Done, 
 	if err := s.frames.Commit(done); err != nil {
 		return err
 	}
-	num, size := s.frames.Packs.Where()
+	num, size := s.frames.Where()
 	buf = record.AppendEnd(buf, num, size)
 	if buf, err = s.appendBatch(buf, first, news, done, looked); err != nil {
 		return err
@@ -192,13 +192,13 @@ func (s *Records) TakeJournal() error {
 		}
 		end, known := m.Get(home.KeyPack), false
 		urls, known = m.Number(db.KeyKnown)
-		return b.ForEach(func(_, v []byte) error {
+		for _, v := range b.From(nil) {
 			if len(end) != record.EndSize || !known {
 				return s.DB.Damaged(errors.New("it has a journal, and does not say where its packs end"))
 			}
 			payloads = append(payloads, slices.Concat(end, v))
-			return nil
-		})
+		}
+		return nil
 	})
 	for _, payload := range payloads {
 		if err == nil {
@@ -209,12 +209,6 @@ func (s *Records) TakeJournal() error {
 		return err
 	}
 	return s.Update("move journal", func(tx *db.Tx) error {
-		c := tx.Bucket(home.Journal).Cursor()
-		for k, _ := c.First(); k != nil; k, _ = c.First() {
-			if err := c.Delete(); err != nil {
-				return err
-			}
-		}
-		return tx.Meta().Delete(home.KeyFolding)
+		return errors.Join(tx.Bucket(home.Journal).Clear(), tx.Meta().Delete(home.KeyFolding))
 	})
 }

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -67,8 +68,7 @@ func (l *looks) joinJournal(list []record.Look) ([]record.Look, error) {
 }
 
 func readLooks(b *db.Bucket) (list []record.Look, err error) {
-	c := b.Cursor()
-	for k, v := c.First(); k != nil; k, v = c.Next() {
+	for k, v := range b.From(nil) {
 		d := binread.Reader{Rest: v}
 		l := record.ReadLook(&d)
 		if d.Bad || len(d.Rest) > 0 {
@@ -243,11 +243,7 @@ func (s *Records) settle(runs int) error {
 	return s.Update("settle looks", func(tx *db.Tx) error {
 		b := tx.Bucket(home.Looks)
 		_, err := b.NextSequence()
-		c := b.Cursor()
-		for k, _ := c.First(); k != nil && err == nil; k, _ = c.First() {
-			err = c.Delete()
-		}
-		return err
+		return errors.Join(err, b.Clear())
 	})
 }
 

@@ -239,8 +239,7 @@ func (b bucketOf) rewrite(
 	var keys, values [][]byte
 	var r record.Resource
 	records := tx.Bucket(b.name)
-	c := records.Cursor()
-	for k, v := c.Seek(start); k != nil; k, v = c.Next() {
+	for k, v := range records.From(start) {
 		if len(keys) == most {
 			next = slices.Clone(k)
 			break

@@ -27,9 +27,8 @@ type overlay map[string][]byte
 // overlayAt gathers what lies over the present in a version.
 func overlayAt(tx *db.Tx, version int) overlay {
 	o := overlay{}
-	c := tx.Bucket(home.History).Cursor()
 	// Ascending: the first record kept after the version is the one that was valid in it.
-	for k, v := c.Seek(db.NumberKey(uint64(version) + 1)); k != nil; k, v = c.Next() {
+	for k, v := range tx.Bucket(home.History).From(db.NumberKey(uint64(version) + 1)) {
 		if len(k) <= 8 {
 			continue
 		}
@@ -314,8 +313,10 @@ func mergeHistory(tx *db.Tx, version, next []byte, oldest bool) error {
 		from = next
 	}
 	var keys, values [][]byte
-	c := hist.Cursor()
-	for k, v := c.Seek(from); k != nil && bytes.HasPrefix(k, from); k, v = c.Next() {
+	for k, v := range hist.From(from) {
+		if !bytes.HasPrefix(k, from) {
+			break
+		}
 		keys, values = append(keys, slices.Clone(k)), append(values, append([]byte{}, v...))
 	}
 	for i, k := range keys {

@@ -149,8 +149,8 @@ func (s *Folder) EachFrom(bucket, from []byte, f func(k, v []byte) error) error 
 			if b == nil {
 				return nil
 			}
-			c, n := b.Cursor(), 0
-			for k, v := c.Seek(next); k != nil; k, v = c.Next() {
+			n := 0
+			for k, v := range b.From(next) {
 				if n++; n > viewChunk {
 					next, more = append(next[:0], k...), true
 					return nil

@@ -158,14 +158,16 @@ func (s *Database) LastRuns() (map[string]RunRecord, error) {
 		if all == nil {
 			return nil
 		}
-		return all.ForEachBucket(func(name []byte) error {
-			_, v := all.Bucket(name).Cursor().Last()
-			var r RunRecord
-			if v != nil && json.Unmarshal(v, &r) == nil {
-				out[string(name)] = r
+		for name := range all.From(nil) {
+			if b := all.Bucket(name); b != nil {
+				_, v := b.Cursor().Last()
+				var r RunRecord
+				if json.Unmarshal(v, &r) == nil {
+					out[string(name)] = r
+				}
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 	return out, err
 }
@@ -202,7 +204,12 @@ func (s *Database) CopyRecords(from, to string) error {
 		if err := dropRuns(tx, to); err != nil {
 			return err
 		}
-		return runs.ForEach(func(_, v []byte) error { return addRun(tx, to, append([]byte{}, v...)) })
+		for _, v := range runs.From(nil) {
+			if err := addRun(tx, to, append([]byte{}, v...)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -57,10 +57,10 @@ func (s *Database) All(kind string) (map[string][]byte, error) {
 		if b == nil {
 			return nil
 		}
-		return b.ForEach(func(k, v []byte) error {
+		for k, v := range b.From(nil) {
 			out[string(k)] = bytes.Clone(v)
-			return nil
-		})
+		}
+		return nil
 	})
 	return out, err
 }

@@ -74,7 +74,7 @@ func (s *Site) WipeFree() error {
 
 func (s *Site) compactor(gone map[uint32]bool) (*collect.Compactor, error) {
 	last, _, err := s.Records.PacksEnd()
-	here, _ := s.Frames.Packs.Where() // of a site that is open for writing
+	here, _ := s.Frames.Where() // of a site that is open for writing
 	return collect.New(collect.Holdings{
 		Packs:   s.Frames.Packs,
 		Last:    max(last, here),

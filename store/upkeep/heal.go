@@ -59,7 +59,7 @@ func (s *Site) Heal(ctx context.Context, urls []string, copies BodyCopies) (h Bo
 			return h, err
 		}
 	}
-	s.Frames.Packs.Reread()
+	s.Frames.Reread()
 	w := &healer{
 		Site:     s,
 		copies:   copies,
@@ -193,7 +193,7 @@ func (w *healer) good(r *record.Resource) bool {
 }
 
 func (w *healer) frame(r *record.Resource) (bodies.Frame, error) {
-	f, err := w.Frames.Packs.ReadFrame(w.reader, r.At)
+	f, err := w.Frames.ReadFrame(w.reader, r.At)
 	if err == nil {
 		err = f.Check(r.ID, r.Digest)
 	}
@@ -234,7 +234,7 @@ func (w *healer) overOther(d *datedBody) bool {
 	if d.Body != record.PackBody {
 		return false
 	}
-	under, _ := w.Frames.Packs.Under(d.At)
+	under, _ := w.Frames.Under(d.At)
 	return len(under) > 0
 }
 

@@ -84,7 +84,7 @@ func (s *Site) Sample(ctx context.Context, o Sampling, report func(Problem)) (st
 		frames:   bodies.NewFrameReader(),
 		blobs:    map[[32]byte]bool{},
 	}
-	s.Frames.Packs.Forget()
+	s.Frames.Forget()
 	err = v.run(v.database, v.log, v.meta, v.records, v.journal, v.linkLists, v.looks, v.history,
 		v.observations, v.versions, v.current)
 	return v.st, err

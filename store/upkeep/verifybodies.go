@@ -167,8 +167,7 @@ func (v *verifier) history() error {
 func (v *verifier) versions() error {
 	last := 0
 	return v.s.DB.View(func(tx *db.Tx) error {
-		c := tx.Bucket(home.Versions).Cursor()
-		for k, val := c.First(); k != nil; k, val = c.Next() {
+		for k, val := range tx.Bucket(home.Versions).From(nil) {
 			v.st.Versions++
 			name := fmt.Sprintf("%x", k)
 			var x record.Version
@@ -185,8 +184,7 @@ func (v *verifier) versions() error {
 			(len(k) != 8 || binary.BigEndian.Uint64(k) != uint64(last)) {
 			v.problem(BadVersion, "", "the published version is %x, the last one is %d", k, last)
 		}
-		c = tx.Bucket(home.Scripts).Cursor()
-		for k, val := c.First(); k != nil; k, val = c.Next() {
+		for k, val := range tx.Bucket(home.Scripts).From(nil) {
 			name := fmt.Sprintf("script %x", k)
 			if len(k) != 8 || tx.Bucket(home.Versions).Get(k) == nil {
 				v.problem(BadVersion, name, "there is no such version")
