@@ -26,14 +26,11 @@ func (e *Engine) keepShare(ctx context.Context) {
 		for _, unused := range e.loans.lapsed(e.Now(), e.Term) {
 			e.tellTurn(unused)
 		}
-		t := time.NewTimer(e.t.linger())
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
-		case <-t.C:
+		case <-time.After(e.t.linger()):
 		case <-e.wake:
-			t.Stop()
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"mirrord/internal/timed"
 )
 
 // Retry is a Store that repeats what failed for a moment: an answer of 5xx or 429, a connection that broke,
@@ -63,10 +65,8 @@ func (r *Retry) again(ctx context.Context, size int64, f func(context.Context) e
 			return fmt.Errorf("%w: %w (%d attempts)", ErrUnavailable, err, n)
 		}
 		r.Counted.Retries.Add(1)
-		select {
-		case <-ctx.Done():
+		if timed.Wait(ctx, pause/2+rand.N(pause)) != nil {
 			return context.Cause(ctx)
-		case <-time.After(pause/2 + rand.N(pause)):
 		}
 		pause *= 2
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"mirrord/fetch"
+	"mirrord/internal/timed"
 	"mirrord/internal/volatile"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/process"
@@ -181,17 +182,7 @@ func compareLast(ctx context.Context, r *crawling) {
 // false when the run ends.
 func anotherSecond(ctx context.Context, r *crawling, q *revisit.Twice) bool {
 	left := aSecond - r.Now().Sub(q.At)
-	if left <= 0 || !q.ShowsTime() {
-		return true
-	}
-	t := time.NewTimer(left)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
+	return left <= 0 || !q.ShowsTime() || timed.Wait(ctx, left) == nil
 }
 
 // aSecond is a little more than one, in which clocks show another time.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"mirrord/internal/timed"
 	"mirrord/store/trees"
 )
 
@@ -45,12 +46,8 @@ func (w *TreeWait) Wait(ctx context.Context) (next trees.NextTree, waited time.D
 		if waited == 0 && w.Begins != nil {
 			w.Begins(until)
 		}
-		t := time.NewTimer(min(until.Sub(now), lookAgain))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			return next, w.Now().Sub(begun), ctx.Err()
+		if err := timed.Wait(ctx, min(until.Sub(now), lookAgain)); err != nil {
+			return next, w.Now().Sub(begun), err
 		}
 	}
 }

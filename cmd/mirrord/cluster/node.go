@@ -21,6 +21,7 @@ import (
 	"mirrord/cluster/engine"
 	"mirrord/cluster/objects"
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/internal/timed"
 	"mirrord/internal/version"
 	"mirrord/store"
 )
@@ -68,10 +69,8 @@ func whenThere(ctx context.Context, x *env.App, f func() error) error {
 			return err
 		}
 		x.Log.Error("this node waits: "+why, "err", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(adoptedWithin):
+		if err := timed.Wait(ctx, adoptedWithin); err != nil {
+			return err
 		}
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"mirrord/cmd/mirrord/cluster"
 	"mirrord/console"
 	"mirrord/console/api"
+	"mirrord/internal/timed"
 	"mirrord/scheduler/control"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -315,10 +316,8 @@ func openOrders(
 			return opened, err
 		}
 		a.Log.Warn("this node waits", "err", err)
-		select {
-		case <-ctx.Done():
+		if timed.Wait(ctx, keepersAgain) != nil {
 			return nil, err
-		case <-time.After(keepersAgain):
 		}
 	}
 }
