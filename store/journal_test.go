@@ -198,7 +198,7 @@ func TestDamagedJournal(t *testing.T) {
 		if !errors.Is(err, disk.ErrDamaged) || errors.As(err, &bad) {
 			t.Errorf("%x: fold: %v", v, err)
 		}
-		s.DB.Journal.Drop(s.DB.Journal.Last())
+		s.DB.Journal.Drop(s.DB.Journal.Now().Last())
 	}
 }
 

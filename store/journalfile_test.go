@@ -137,7 +137,7 @@ func TestJournalRotten(t *testing.T) {
 	dir := t.TempDir()
 	st, s := openTest(t, dir, Options{})
 	unfinished(t, s, 7)
-	_, entries := s.DB.Journal.List()
+	entries := s.DB.Journal.Now().Entries
 	off := entries[3].Off + redoHeader + 5
 	closeTest(t, st, s)
 	logs, err := filepath.Glob(filepath.Join(dir, "sites/x", log.Folder, "*.log"))

@@ -194,13 +194,12 @@ func (a *Site) index() error {
 
 // failed is an error of reading what does not come.
 func (a *Site) failed(what string, err error) error {
-	if err == nil {
-		err = errors.New("this command does not read depots")
-	}
 	return fmt.Errorf("%s of %s: %w, %s (check-in %d): %v; it comes when that can be read, at this address or "+
 		"at that of MIRRORD_DEPOT, with its keys in the environment", what, a.site, blobs.ErrAway, a.Depot,
 		a.Sequence, err)
 }
+
+var errUnread = errors.New("this command does not read depots")
 
 // Lists reports whether parts of a pack may be holes. a may be nil.
 func (a *Site) Lists(num uint32) bool { return a != nil && a.packs[num] != nil }
@@ -290,7 +289,7 @@ func (a *Site) parts(what string, parts []Part, use func(*Part, []byte) error) e
 		return nil
 	}
 	if a.fetch == nil {
-		return a.failed(what, nil)
+		return a.failed(what, errUnread)
 	}
 	var own atomic.Pointer[error]
 	err := a.fetch.FetchParts(&a.Remainder, parts, func(p *Part, raw []byte) error {
@@ -333,28 +332,10 @@ func (a *Site) left(body *Body) *blobs.LeftBody {
 		Stat: disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true},
 		Open: func() (io.ReadCloser, error) {
 			if a.fetch == nil {
-				return nil, a.failed("a body", nil)
+				return nil, errUnread
 			}
-			from, err := a.fetch.FetchBody(&a.Remainder, body)
-			if err != nil {
-				return nil, a.failed("a body", err)
-			}
-			return awayReader{from, a}, nil
+			return a.fetch.FetchBody(&a.Remainder, body)
 		},
 		Wrong: func(err error) error { return a.failed("a body", err) },
 	}
-}
-
-// awayReader reads a body that a depot has: its errors are those of the depot.
-type awayReader struct {
-	io.ReadCloser
-	a *Site
-}
-
-func (r awayReader) Read(p []byte) (int, error) {
-	n, err := r.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
-		err = r.a.failed("a body", err)
-	}
-	return n, err
 }

@@ -42,8 +42,8 @@ type Blobs struct {
 // LeftBody is a body that is not here and can be fetched.
 type LeftBody struct {
 	Stat  disk.FileStat
-	Open  func() (io.ReadCloser, error) // its errors, and those of what it opens, say where the body is
-	Wrong func(error) error             // makes such an error of one of its bytes
+	Open  func() (io.ReadCloser, error)
+	Wrong func(error) error // makes an error of Open, or of the bytes, one that says where the body is
 }
 
 // Open opens a folder of blobs. away says where a body is that is not here; fs.ErrNotExist when no depot is
@@ -373,7 +373,7 @@ func (b *Blobs) Bring(d [32]byte, missing error) error {
 	defer b.spool.Unhold()
 	from, err := left.Open()
 	if err != nil {
-		return err
+		return left.Wrong(err)
 	}
 	defer from.Close()
 	w, err := b.spool.Create()
@@ -382,7 +382,10 @@ func (b *Blobs) Bring(d [32]byte, missing error) error {
 	}
 	if _, err := io.Copy(w, from); err != nil {
 		w.Abort()
-		return err
+		if _, here := errors.AsType[*disk.DiskError](err); here {
+			return err
+		}
+		return left.Wrong(err)
 	}
 	if w.Digest() != d {
 		w.Abort()

@@ -251,11 +251,7 @@ func (p *Packs) Frame(r *FrameReader, at record.Place) ([]byte, error) {
 	}
 	raw := r.buffer(int(at.Len))
 	if raw == nil {
-		if cap(r.raw) < int(at.Len) {
-			r.raw = nil // gone before the new one comes
-			r.raw = make([]byte, at.Len)
-		}
-		raw = r.raw[:at.Len]
+		raw = roomFor(&r.raw, int(at.Len))[:at.Len]
 		r.raw = r.kept(r.raw)
 	}
 	if _, err := f.ReadAt(raw, at.Off); err != nil {

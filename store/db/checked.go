@@ -4,10 +4,11 @@ package db
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -101,48 +102,26 @@ func (d *DB) pageFault(p any) error {
 	return &disk.UnreadableError{File: d.Path, Err: err}
 }
 
+// Of a new database, bytes behind newbornUsed of each page are zeros, and the number of the last transaction,
+// which the first two pages have at newbornTx, is 0 or 1.
+const (
+	newbornUsed = 128
+	newbornTx   = 64
+)
+
 // isUnborn reports whether a damaged database is one that lost power while it was made, before anything was
 // committed to it: of the pages that bbolt begins with, each sector is there or empty.
-func (o *Options) isUnborn(f *os.File, fi fs.FileInfo) bool {
-	const sector = 512
-	newborn, err := newbornDatabase()
-	if (err != nil) || (fi.Size() > int64(len(newborn))) {
+func isUnborn(f *os.File, fi fs.FileInfo) bool {
+	page := os.Getpagesize()
+	got := make([]byte, min(fi.Size(), int64(4*page)+1))
+	if _, err := f.ReadAt(got, 0); err != nil || len(got) > 4*page {
 		return false
 	}
-	got := make([]byte, fi.Size())
-	if _, err := f.ReadAt(got, 0); err != nil {
-		return false
-	}
-	empty := make([]byte, sector)
-	for at := 0; at < len(got); at += sector {
-		end := min(len(got), at+sector)
-		if part := got[at:end]; !bytes.Equal(part, newborn[at:end]) && !bytes.Equal(part, empty[:len(part)]) {
+	for part := range slices.Chunk(got, page) {
+		if len(part) > newbornUsed && (len(bytes.Trim(part[newbornUsed:], "\x00")) > 0 ||
+			binary.LittleEndian.Uint64(part[newbornTx:]) > 1) {
 			return false
 		}
 	}
 	return true
-}
-
-// newbornDatabase returns the bytes of a database that was just made.
-func newbornDatabase() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "mirrord-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	name := filepath.Join(dir, "new")
-	d, err := Open(Options{
-		Path:     name,
-		Mode:     0o600,
-		Depth:    1,
-		Fresh:    true,
-		Volatile: true,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Close(); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(name)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 
 	bolt "go.etcd.io/bbolt"
 
@@ -52,13 +51,13 @@ func (d *DB) convert() error {
 		return fmt.Errorf("%s: %w: mirrord gc %s converts it, and so does its next run", filepath.Base(d.Path),
 			ErrOldFormat, d.Site)
 	}
-	err = d.alone(func() error { return d.raw(d.bolt.Update, d.seal) })
-	return disk.Err("convert "+filepath.Base(d.Path), err)
+	return disk.Err("convert "+filepath.Base(d.Path), d.Update(seal))
 }
 
 // unsealed reports whether a database has values, and no checksums, and its format, 0 for none.
 func (d *DB) unsealed() (format uint32, is bool, err error) {
-	err = d.raw(d.bolt.View, func(tx *bolt.Tx) error {
+	err = d.View(func(t *Tx) error {
+		tx := t.tx
 		k, _ := tx.Cursor().First()
 		if is = k != nil && tx.Bucket(bSums) == nil; !is {
 			return nil
@@ -73,43 +72,24 @@ func (d *DB) unsealed() (format uint32, is bool, err error) {
 	return format, is, err
 }
 
-// raw calls f with a transaction of the database without checksums, which begin begins.
-func (d *DB) raw(begin func(func(*bolt.Tx) error) error, f func(*bolt.Tx) error) (err error) {
-	var tx *bolt.Tx
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if p := recover(); p != nil {
-			err = d.fault(p, tx, true)
-		}
-	}()
-	return begin(func(t *bolt.Tx) error {
-		tx = t
-		return f(t)
-	})
-}
-
 // seal gives all values their checksums.
-func (d *DB) seal(t *bolt.Tx) error {
-	to := &Tx{tx: t, top: map[string]*Bucket{}}
-	err := t.ForEach(func(name []byte, _ *bolt.Bucket) error {
-		to.Bucket(name).tally = new(tally)
+func seal(t *Tx) error {
+	err := t.tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
+		t.Bucket(name).tally = new(tally)
 		return nil
 	})
 	if err == nil {
-		_, err = t.CreateBucket(bSums)
+		_, err = t.tx.CreateBucket(bSums)
 	}
-	for _, b := range to.top {
+	for _, b := range t.top {
 		if err == nil {
 			err = b.seal()
 		}
 	}
-	if err != nil {
-		return err
+	if t.counts {
+		t.number = uint64(t.tx.ID()) // behind all of its log
 	}
-	if d.Site != "" {
-		to.number = uint64(t.ID()) // behind all of its log
-	}
-	return to.end()
+	return err
 }
 
 // seal gives the values of a bucket their checksums.

@@ -182,7 +182,7 @@ func (d *DB) openFile() (_ *os.File, err error) {
 	switch {
 	case fi.Size() > 0:
 		err := d.check(f, fi)
-		if (err != nil) && d.Fresh && !d.ReadOnly && d.isUnborn(f, fi) {
+		if (err != nil) && d.Fresh && !d.ReadOnly && isUnborn(f, fi) {
 			err = f.Truncate(0)
 		}
 		if err != nil {

@@ -229,8 +229,8 @@ func TestJournal(t *testing.T) {
 		}
 	}
 	want("written", 0, 1, 2)
-	if num, size := d.Journal.End(); num != 3 || size != 200 || d.Journal.Known() != 3 {
-		t.Errorf("packs end at %d in %d, %d URLs", size, num, d.Journal.Known())
+	if b := d.Journal.Now(); b.Pack != 3 || b.Size != 200 || b.URLs != 3 {
+		t.Errorf("packs end at %d in %d, %d URLs", b.Size, b.Pack, b.URLs)
 	}
 	closeDB(t, d)
 	d = openSite(t, dir)
@@ -245,10 +245,10 @@ func TestJournal(t *testing.T) {
 	closeDB(t, d)
 	d = openSite(t, dir) // no older than its log, which ended with a batch
 	want("log begun again, opened again", 0, 1, 2, 3)
-	_, entries := d.Journal.List()
+	entries := d.Journal.Now().Entries
 	d.Journal.Drop(entries[1].Tx)
 	want("folded", 2, 3)
-	d.Journal.Drop(d.Journal.Last())
+	d.Journal.Drop(d.Journal.Now().Last())
 	want("all folded")
 	closeDB(t, d)
 }

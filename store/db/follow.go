@@ -182,7 +182,7 @@ func (d *DB) log(t *Tx) error {
 		if err = d.bolt.Sync(); err == nil {
 			d.sync(true)
 			err = d.redo.GiveUp()
-			if d.Journal.Last() == 0 {
+			if d.Journal.Now().Last() == 0 {
 				err = errors.Join(err, d.redo.Remove())
 			}
 			d.redo.Number(t.number)
@@ -253,7 +253,7 @@ func (d *DB) BeginLog() error {
 		return nil
 	}
 	err := checkpoint(d)
-	if disk.IsFull(err) && d.Journal.Last() == 0 {
+	if disk.IsFull(err) && d.Journal.Now().Last() == 0 {
 		if err = d.redo.Remove(); err == nil {
 			err = checkpoint(d)
 		}

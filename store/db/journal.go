@@ -21,54 +21,45 @@ import (
 // LogJournal says which entries of a segment of the log are batches that are not folded yet. It is safe for
 // concurrent use.
 type LogJournal struct {
-	mu      sync.Mutex
-	file    *os.File // the segment, open for reading here; nil when there are none
-	entries []log.Entry
-	urls    uint32 // that have a number with the last one, 0 without one
-	num     uint32 // the last pack then
-	size    int64  // of that
+	mu  sync.Mutex
+	now Batches
 }
 
-// Known returns how many URLs have a number with the last batch, 0 without one.
-func (j *LogJournal) Known() uint32 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.urls
+// Batches are batches that are not folded yet. The zero value has none.
+type Batches struct {
+	Segment *os.File    // that has them, open for reading here
+	Entries []log.Entry // not to be changed
+	URLs    uint32      // that have a number with the last one
+	Pack    uint32      // the last pack then
+	Size    int64       // of that
 }
 
-// Last returns the number of the last batch, 0 without one.
-func (j *LogJournal) Last() uint64 {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(j.entries) == 0 {
+// Last is the number of the last batch, 0 without one.
+func (b *Batches) Last() uint64 {
+	if len(b.Entries) == 0 {
 		return 0
 	}
-	return j.entries[len(j.entries)-1].Tx
+	return b.Entries[len(b.Entries)-1].Tx
 }
 
-// End returns where the packs end with the last batch: number of the last one and its size, 0 without one.
-func (j *LogJournal) End() (num uint32, size int64) {
+// Now returns the batches.
+func (j *LogJournal) Now() *Batches {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.num, j.size
-}
-
-// List returns the entries, and the segment that has them.
-func (j *LogJournal) List() (*os.File, []log.Entry) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.file, slices.Clone(j.entries)
+	now := j.now
+	return &now
 }
 
 // add takes an entry that was written to a segment.
 func (j *LogJournal) add(segment *os.File, e log.Entry, end []byte, urls uint32) (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.file == nil {
-		j.file, err = sameOpen(segment)
+	b := &j.now
+	if b.Segment == nil {
+		b.Segment, err = sameOpen(segment)
 	}
-	j.entries, j.urls = append(j.entries, e), max(j.urls, urls)
-	j.num, j.size = record.ReadEnd(end)
+	b.Entries, b.URLs = append(b.Entries, e), max(b.URLs, urls)
+	b.Pack, b.Size = record.ReadEnd(end)
 	return err
 }
 
@@ -76,18 +67,20 @@ func (j *LogJournal) add(segment *os.File, e log.Entry, end []byte, urls uint32)
 func (j *LogJournal) Drop(tx uint64) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.entries = slices.DeleteFunc(j.entries, func(e log.Entry) bool { return e.Tx <= tx })
-	if len(j.entries) == 0 {
+	for len(j.now.Entries) > 0 && j.now.Entries[0].Tx <= tx {
+		j.now.Entries = j.now.Entries[1:]
+	}
+	if len(j.now.Entries) == 0 {
 		j.forget()
 	}
 }
 
 // forget lets go of the segment. The caller holds mu.
 func (j *LogJournal) forget() {
-	if j.file != nil {
-		j.file.Close() // it was read
+	if j.now.Segment != nil {
+		j.now.Segment.Close() // it was read
 	}
-	j.file, j.entries, j.urls, j.num, j.size = nil, nil, 0, 0, 0
+	j.now = Batches{}
 }
 
 func (j *LogJournal) close() {
@@ -139,9 +132,9 @@ func (d *DB) OpenJournal(s *log.Readable) (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.forget()
-	j.entries, j.urls = entries[:n], uint32(known)
-	j.num, j.size = record.ReadEnd(end)
-	j.file, err = sameOpen(s.File)
+	j.now = Batches{Entries: entries[:n], URLs: uint32(known)}
+	j.now.Pack, j.now.Size = record.ReadEnd(end)
+	j.now.Segment, err = sameOpen(s.File)
 	return err
 }
 
@@ -160,8 +153,8 @@ var errBatch = fmt.Errorf("journal: %w: no batch here", record.ErrValue)
 // Batches calls f for each batch that is not folded, in the order of the commits, with the number of its
 // transaction. The batch is valid during the call.
 func (d *DB) Batches(f func(tx uint64, batch []byte) error) error {
-	file, entries := d.Journal.List()
-	return d.DamagedValue(readBatches(file, entries, func(tx uint64, payload []byte) error {
+	now := d.Journal.Now()
+	return d.DamagedValue(readBatches(now.Segment, now.Entries, func(tx uint64, payload []byte) error {
 		return f(tx, payload[record.EndSize:])
 	}))
 }
@@ -205,8 +198,8 @@ func (d *DB) LogBatch(kind byte, payload []byte, urls uint32) error {
 // copyTo writes the batches into a segment that is being begun, up to the first that cannot be read. It
 // returns where they are.
 func (j *LogJournal) copyTo(next *log.Next) (moved []log.Entry, err error) {
-	file, entries := j.List()
-	err = log.Payloads(file, entries, func(e log.Entry, payload []byte) error {
+	now := j.Now()
+	err = log.Payloads(now.Segment, now.Entries, func(e log.Entry, payload []byte) error {
 		e, err := next.Batch(e.Tx, payload)
 		moved = append(moved, e)
 		return err
@@ -225,10 +218,10 @@ func (j *LogJournal) moved(segment *os.File, entries []log.Entry) (err error) {
 		j.forget()
 		return nil
 	}
-	if j.file != nil {
-		j.file.Close() // it was read
+	if j.now.Segment != nil {
+		j.now.Segment.Close() // it was read
 	}
-	j.entries = entries
-	j.file, err = sameOpen(segment)
+	j.now.Entries = entries
+	j.now.Segment, err = sameOpen(segment)
 	return err
 }

@@ -33,21 +33,21 @@ func (s CollectedRecords) BeginHeads(last uint32) (before uint32, err error) {
 
 // MoveHeads implements collect.Records.
 func (s CollectedRecords) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {
-	change := func(tx *db.Tx, b bucketOf, r *record.Resource) (bool, error) {
+	change := func(tx *db.Tx, past bool, r *record.Resource) (bool, error) {
 		var now record.Resource
-		if b.prefix > 0 { // what the URL has now was moved before
+		if past { // what the URL has now was moved before
 			if v := tx.Bucket(home.Resources).Get(r.URL.Key(nil)); v != nil && now.Decode(r.URL, v) != nil {
 				now = record.Resource{}
 			}
 		}
 		return move(r, now.Head)
 	}
-	return s.rewrite("move heads", recordBuckets(), change, flushHeads(s.heads))
+	return s.rewrite("move heads", true, change, flushHeads(s.heads))
 }
 
 // Repoint implements collect.Records.
 func (s CollectedRecords) Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
-	change := func(_ *db.Tx, _ bucketOf, r *record.Resource) (moved bool, err error) {
+	change := func(_ *db.Tx, _ bool, r *record.Resource) (moved bool, err error) {
 		if r.Body != record.PackBody {
 			return false, nil
 		}
@@ -56,14 +56,14 @@ func (s CollectedRecords) Repoint(where func(record.Place) (to record.Place, mov
 		}
 		return moved, err
 	}
-	return s.rewrite("move documents", recordBuckets(), change, notePacks(s.frames.Packs))
+	return s.rewrite("move documents", true, change, notePacks(s.frames.Packs))
 }
 
 // ForgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
 // Those of older versions are in the history.
 func (s CollectedRecords) ForgetBodies() error {
 	run, err := s.Meta(home.KeyRun)
-	if err != nil || run != nil || s.DB.Journal.Last() > 0 {
+	if err != nil || run != nil || s.DB.Journal.Now().Last() > 0 {
 		return err
 	}
 	err = s.Each(home.Resources, decoded(func(r *record.Resource) error {
@@ -75,8 +75,8 @@ func (s CollectedRecords) ForgetBodies() error {
 	if err != errPassed {
 		return err
 	}
-	forget := func(_ *db.Tx, _ bucketOf, r *record.Resource) (bool, error) { return forgetBody(r), nil }
-	return s.rewrite("forget bodies", recordBuckets()[:1], forget, nil)
+	forget := func(_ *db.Tx, _ bool, r *record.Resource) (bool, error) { return forgetBody(r), nil }
+	return s.rewrite("forget bodies", false, forget, nil)
 }
 
 // forgetBody takes the body away from the record of a URL that is no part of the mirror.

@@ -191,7 +191,7 @@ func TestFoldOfDamagedJournal(t *testing.T) {
 			Outcome: site.Failed}})
 	}
 	commit(t, s, 0, newURLs(0, 100), done...)
-	_, entries := s.DB.Journal.List()
+	entries := s.DB.Journal.Now().Entries
 	change := func() {
 		var b [1]byte
 		at := entries[0].Off + redoHeader + 60

@@ -121,7 +121,7 @@ func (s *Records) Known() (n uint32, err error) {
 		}
 		return nil
 	})
-	return max(n, s.DB.Journal.Known()), err
+	return max(n, s.DB.Journal.Now().URLs), err
 }
 
 // Replay calls newURL and done for the records of the journal, in the order of the commits, but for the
@@ -170,8 +170,8 @@ func (s *Records) Results(of func(id uint32) bool, done func(r *record.Resource)
 func (s *Records) PacksEnd() (num uint32, size int64, err error) {
 	v, err := s.Meta(home.KeyPack)
 	num, size = record.ReadEnd(v)
-	if last, end := s.DB.Journal.End(); last > num || (last == num && end > size) {
-		return last, end, err
+	if b := s.DB.Journal.Now(); b.Pack > num || (b.Pack == num && b.Size > size) {
+		return b.Pack, b.Size, err
 	}
 	return num, size, err
 }

@@ -37,7 +37,7 @@ func (l *looks) folded(tx *db.Tx) ([]record.Look, error) {
 	}
 	seqs := [2]uint64{b.Sequence(), 0}
 	if l.ReadOnly {
-		seqs[1] = l.DB.Journal.Last()
+		seqs[1] = l.DB.Journal.Now().Last()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,11 +233,11 @@ func (s *Records) settle(runs int) error {
 	if err != nil || runsOf(list) <= runs {
 		return err
 	}
-	apply := func(tx *db.Tx, _ bucketOf, r *record.Resource) (bool, error) {
+	apply := func(tx *db.Tx, _ bool, r *record.Resource) (bool, error) {
 		tx.DeferSync()
 		return record.ApplyLooks(list, r), nil
 	}
-	if err := s.rewrite("settle looks", recordBuckets()[:1], apply, nil); err != nil {
+	if err := s.rewrite("settle looks", false, apply, nil); err != nil {
 		return err
 	}
 	return s.Update("settle looks", func(tx *db.Tx) error {

@@ -14,6 +14,7 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/site"
 	"mirrord/store/db"
+	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -206,7 +207,7 @@ func TestLooksAreRecords(t *testing.T) {
 			case 2: // a kill left some settled
 				list, lerr := l.s.Records.looks.all()
 				must(t, errors.Join(lerr, l.s.Update("settle some", func(tx *db.Tx) error {
-					_, err := recordBuckets()[0].rewrite(tx, nil, 5, func(r *record.Resource) (bool, error) {
+					_, err := rewrite(tx.Bucket(home.Resources), 0, nil, 5, func(r *record.Resource) (bool, error) {
 						return record.ApplyLooks(list, r), nil
 					})
 					return err

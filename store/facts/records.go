@@ -222,23 +222,14 @@ func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 // It is called at the end of a run. A crash in between is harmless.
 func (s *Records) SettleLooks() error { return s.settle(maxLooked) }
 
-// bucketOf is a bucket of records, and how many bytes of its keys come before that of the URL.
-type bucketOf struct {
-	name   []byte
-	prefix int
-}
-
-// recordBuckets are those whose records have places of documents.
-func recordBuckets() []bucketOf { return []bucketOf{{home.Resources, 0}, {home.History, 8}} }
-
-// rewrite changes records of the bucket, most of them at a time, from a key on. It returns the key to
-// continue from, nil at the end.
-func (b bucketOf) rewrite(
-	tx *db.Tx, start []byte, most int, change func(r *record.Resource) (changed bool, err error),
+// rewrite changes records, most of them at a time, from a key on. It returns the key to continue from, nil at
+// the end. So many bytes of their keys come before that of the URL.
+func rewrite(
+	records *db.Bucket, prefix int, start []byte, most int,
+	change func(r *record.Resource) (changed bool, err error),
 ) (next []byte, err error) {
 	var keys, values [][]byte
 	var r record.Resource
-	records := tx.Bucket(b.name)
 	for k, v := range records.From(start) {
 		if len(keys) == most {
 			next = slices.Clone(k)
@@ -247,7 +238,7 @@ func (b bucketOf) rewrite(
 		if len(v) == 0 {
 			continue
 		}
-		if err := r.DecodeKeyed(k[min(b.prefix, len(k)):], v); err != nil {
+		if err := r.DecodeKeyed(k[min(prefix, len(k)):], v); err != nil {
 			return nil, err
 		}
 		changed, err := change(&r)
@@ -267,17 +258,23 @@ func (b bucketOf) rewrite(
 	return next, nil
 }
 
-// rewrite changes the records of some buckets, some of them with each transaction, of which also, which may
-// be nil, is a part. What a crash leaves is right when records of either kind are.
-func (s *Records) rewrite(op string, buckets []bucketOf,
-	change func(tx *db.Tx, b bucketOf, r *record.Resource) (changed bool, err error),
+// rewrite changes the records, also those of older versions if all is set, some of them with each
+// transaction, of which also, which may be nil, is a part. What a crash leaves is right when records of either
+// kind are.
+func (s *Records) rewrite(op string, all bool,
+	change func(tx *db.Tx, past bool, r *record.Resource) (changed bool, err error),
 	also func(tx *db.Tx) error,
 ) error {
-	for _, b := range buckets {
+	buckets := [][]byte{home.Resources}
+	if all {
+		buckets = append(buckets, home.History)
+	}
+	for past, name := range buckets {
 		for next := []byte{}; next != nil; {
 			err := s.Update(op, func(tx *db.Tx) (err error) {
-				next, err = b.rewrite(tx, next, s.FoldItems, func(r *record.Resource) (bool, error) {
-					return change(tx, b, r)
+				b := tx.Bucket(name)
+				next, err = rewrite(b, 8*past, next, s.FoldItems, func(r *record.Resource) (bool, error) {
+					return change(tx, past > 0, r)
 				})
 				if err == nil && also != nil {
 					err = also(tx)

@@ -112,8 +112,8 @@ func depart(s *home.StateFolder, name string, view func() (Viewed, error)) (_ *D
 			return nil, err
 		}
 	}
-	if segment, batches := d.DB.Journal.List(); len(batches) > 0 {
-		if err := d.add(log.Folder + "/" + filepath.Base(segment.Name())); err != nil {
+	if b := d.DB.Journal.Now(); b.Segment != nil {
+		if err := d.add(log.Folder + "/" + filepath.Base(b.Segment.Name())); err != nil {
 			return nil, err
 		}
 	}
