@@ -27,7 +27,6 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"mirrord/store/trees"
 )
 
 // getWork is the hidden folder beside the place of a one-off mirror: a state with one site. While a run goes
@@ -192,15 +191,11 @@ func (w *getWork) placed(live *record.Version) bool {
 		raw, err := regular.Read(filepath.Join(w.Out, phm.MetaName), int64(len(live.Meta)))
 		return (err == nil) && bytes.Equal(raw, live.Meta)
 	}
-	f, err := regular.Open(w.Out)
+	f, fi, err := regular.OpenInfo(w.Out)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return false
-	}
 	tree, err := archive.Open(f, fi.Size(), phm.Limits{})
 	if err != nil {
 		return false
@@ -299,14 +294,14 @@ func (w *getWork) keepBodies(tree regular.Root, live *record.Version) error {
 	if err != nil {
 		return err
 	}
-	l := trees.NewTreeLooker(tree)
+	l := &disk.OpenDirs{Root: tree, Look: true}
 	defer l.Close()
 	err = render.ScanTable(tree, render.MetaOf(live), func(f *phm.File) error {
 		digest, ok := bodies[f.SHA256]
 		if !ok {
 			return nil
 		}
-		if st, err := render.LookAt(tree, l, f, live, false); err != nil || !st.Good {
+		if st, err := render.LookAt(l, f, live, false); err != nil || !st.Good {
 			return err
 		}
 		return w.st.Bodies.PutFile(digest, tree, f.Path)

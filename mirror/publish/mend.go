@@ -194,7 +194,7 @@ func (m *treeMender) open() (regular.Root, error) {
 // read, and the suspects that the table names are taken out of the set.
 func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[string]bool,
 	each func(func(*phm.File) error) error) (wrong []phm.File, err error) {
-	l := trees.NewTreeLooker(tree)
+	l := &disk.OpenDirs{Root: tree, Look: true}
 	defer l.Close()
 	seen := []string{}
 	n := 0
@@ -206,7 +206,7 @@ func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[
 		if suspect {
 			seen = append(seen, f.Path)
 		}
-		good, err := m.good(tree, l, f, suspect || suspects[store.AllFiles])
+		good, err := m.good(l, f, suspect || suspects[store.AllFiles])
 		if !good {
 			wrong = append(wrong, *f)
 		}
@@ -223,8 +223,8 @@ func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[
 
 // good reports whether a file of the published tree is what its line says. A file that was written since
 // the version was published, and whose bytes are right all the same, gets an older time again.
-func (m *treeMender) good(tree regular.Root, l *trees.TreeLooker, f *phm.File, suspect bool) (bool, error) {
-	st, err := render.LookAt(tree, l, f, m.live, suspect)
+func (m *treeMender) good(l *disk.OpenDirs, f *phm.File, suspect bool) (bool, error) {
+	st, err := render.LookAt(l, f, m.live, suspect)
 	if st.Good && st.Written {
 		at := m.live.Time
 		if !f.Modified.IsZero() {

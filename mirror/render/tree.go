@@ -15,7 +15,6 @@ import (
 	"mirrord/phm"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"mirrord/store/trees"
 )
 
 // FileState is what a look at a published file finds.
@@ -24,11 +23,10 @@ type FileState struct {
 	Written bool // after its version was published
 }
 
-// LookAt compares a file of the published tree with its line. It goes by what the file's folder says of it:
-// that it is there, is a file, has its size, and was not written since the version was published. The bytes
-// are read of a file that was, and of a suspect.
-func LookAt(tree regular.Root, l *trees.TreeLooker, f *phm.File, live *record.Version, suspect bool) (
-	FileState, error) {
+// LookAt compares a file of the published tree, whose folders l opens, with its line. It goes by what the
+// file's folder says of it: that it is there, is a file, has its size, and was not written since the version
+// was published. The bytes are read of a file that was, and of a suspect.
+func LookAt(l *disk.OpenDirs, f *phm.File, live *record.Version, suspect bool) (FileState, error) {
 	st, err := l.Stat(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return FileState{}, nil
@@ -40,7 +38,7 @@ func LookAt(tree regular.Root, l *trees.TreeLooker, f *phm.File, live *record.Ve
 	if !written && !suspect {
 		return FileState{Good: true}, nil
 	}
-	file, err := tree.Open(f.Path)
+	file, err := l.Root.Open(f.Path)
 	if err != nil {
 		return FileState{Written: written}, nil
 	}
@@ -69,10 +67,10 @@ func CheckTree(m Material) error {
 		return err
 	}
 	defer tree.Close()
-	l := trees.NewTreeLooker(tree)
+	l := &disk.OpenDirs{Root: tree, Look: true}
 	defer l.Close()
 	return ScanTable(tree, MetaOf(live), func(f *phm.File) error {
-		st, err := LookAt(tree, l, f, live, false)
+		st, err := LookAt(l, f, live, false)
 		if (err == nil) && !st.Good {
 			err = fmt.Errorf("%s: %w", f.Path, disk.ErrDamaged)
 		}

@@ -15,7 +15,6 @@ import (
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
-	"mirrord/store/trees"
 	"mirrord/store/upkeep"
 )
 
@@ -122,7 +121,7 @@ func (x *sampler) tree() error {
 	case meta != nil && !bytes.Equal(raw, live.Meta):
 		x.problem(upkeep.BadTree, phm.MetaName, "it is not that of the published version")
 	}
-	l := trees.NewTreeLooker(root)
+	l := &disk.OpenDirs{Root: root, Look: true}
 	defer l.Close()
 	err = render.ScanTable(root, meta, func(f *phm.File) error { return x.file(root, l, f, live) })
 	if errors.Is(err, disk.ErrDamaged) {
@@ -139,7 +138,7 @@ func (x *sampler) isBody(root regular.Root, f *phm.File) bool {
 }
 
 // file looks at one published file, and reads it if its turn has come.
-func (x *sampler) file(root regular.Root, l *trees.TreeLooker, f *phm.File, live *record.Version) error {
+func (x *sampler) file(root regular.Root, l *disk.OpenDirs, f *phm.File, live *record.Version) error {
 	if err := x.ctx.Err(); err != nil {
 		return err
 	}
@@ -156,7 +155,7 @@ func (x *sampler) file(root regular.Root, l *trees.TreeLooker, f *phm.File, live
 			return err
 		}
 	}
-	state, err := render.LookAt(root, l, f, live, read)
+	state, err := render.LookAt(l, f, live, read)
 	if err != nil {
 		x.problem(upkeep.BadTree, f.Path, err.Error())
 		return nil

@@ -124,6 +124,19 @@ func (c *OpenDirs) Of(p string) (*OpenDir, string, error) {
 	return f, name, nil
 }
 
+// Stat looks at the file at a mirror path; fs.ErrNotExist when it is missing.
+func (c *OpenDirs) Stat(p string) (FileStat, error) {
+	d, name, err := c.Of(p)
+	if err == nil {
+		return d.Stat(name)
+	}
+	// a file stands where a folder should
+	if _, lerr := c.Root.Lstat(p); errors.Is(lerr, syscall.ENOTDIR) {
+		err = fs.ErrNotExist
+	}
+	return FileStat{}, err
+}
+
 // Create makes a file that must not exist yet. It returns its folder too, nil when that could not be opened.
 // OpenDir.Finish must follow.
 func (c *OpenDirs) Create(p string) (d *OpenDir, f *os.File, err error) {
@@ -150,25 +163,12 @@ func (c *OpenDirs) yields(err error) bool {
 	return true
 }
 
-// begin opens a folder, from the nearest one above it that is open if that can be.
+// begin opens a folder.
 func (c *OpenDirs) begin(dir string) (*OpenDir, error) {
-	for above := path.Dir(dir); above != "."; above = path.Dir(above) {
-		if o := c.open[above]; o != nil {
-			if f, err := c.below(o.Root, dir[len(above)+1:]); err == nil {
-				return f, nil
-			}
-			break // it is gone, or a link leads out of it
-		}
-	}
-	return c.below(c.Root, dir)
-}
-
-// below opens a folder below a root.
-func (c *OpenDirs) below(root regular.Root, dir string) (*OpenDir, error) {
-	r, err := root.OpenRoot(dir)
+	r, err := c.Root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) && !c.Look {
-		if err = root.MkdirAll(dir, 0o755); err == nil {
-			r, err = root.OpenRoot(dir)
+		if err = c.Root.MkdirAll(dir, 0o755); err == nil {
+			r, err = c.Root.OpenRoot(dir)
 		}
 	}
 	if err != nil {

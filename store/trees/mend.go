@@ -8,37 +8,11 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"mirrord/internal/regular"
 	"mirrord/store/disk"
 )
-
-// TreeLooker looks at the files of a tree without opening them. One goroutine uses it; work in path order is
-// fastest.
-type TreeLooker struct{ dirs disk.OpenDirs }
-
-// NewTreeLooker returns a TreeLooker of a tree, which must stay open. The caller closes it.
-func NewTreeLooker(tree regular.Root) *TreeLooker {
-	return &TreeLooker{dirs: disk.OpenDirs{Root: tree, Look: true}}
-}
-
-// Stat looks at the file at a mirror path; fs.ErrNotExist when it is missing.
-func (l *TreeLooker) Stat(path string) (disk.FileStat, error) {
-	d, name, err := l.dirs.Of(path)
-	if err == nil {
-		return d.Stat(name)
-	}
-	// a file stands where a folder should
-	if _, lerr := l.dirs.Root.Lstat(path); errors.Is(lerr, syscall.ENOTDIR) {
-		err = fs.ErrNotExist
-	}
-	return disk.FileStat{}, err
-}
-
-// Close lets go of the looker's folders.
-func (l *TreeLooker) Close() { l.dirs.Close() }
 
 // Repoint makes current point to a finished tree that fits, when it points to none. It reports whether there
 // is such a tree.

@@ -42,13 +42,7 @@ func (w *TreeWriter) Close() {
 }
 
 // Stat looks at the file at a mirror path of the tree that is built.
-func (w *TreeWriter) Stat(path string) (disk.FileStat, error) {
-	d, name, err := w.dst.Of(path)
-	if err != nil {
-		return disk.FileStat{}, err
-	}
-	return d.Stat(name)
-}
+func (w *TreeWriter) Stat(path string) (disk.FileStat, error) { return w.dst.Stat(path) }
 
 // Write makes the file at a mirror path again, with the given bytes and modification time. A file that stands
 // there is replaced, never written into: it may be shared with the live tree.
