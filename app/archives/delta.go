@@ -124,16 +124,13 @@ func openBase(
 
 // openArchive opens a file in the archive form of PHM.
 func openArchive(name string) (*phm.Archive, *os.File, error) {
-	f, err := regular.Open(name)
+	f, fi, err := regular.OpenInfo(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	fi, err := f.Stat()
+	a, err := phm.OpenArchive(f, fi.Size(), phm.Limits{})
 	if err == nil {
-		var a *phm.Archive
-		if a, err = phm.OpenArchive(f, fi.Size(), phm.Limits{}); err == nil {
-			return a, f, nil
-		}
+		return a, f, nil
 	}
 	return nil, nil, errors.Join(err, f.Close())
 }

@@ -86,15 +86,11 @@ func ExplainFile(ctx context.Context, a *env.App, name, url string, head bool) (
 
 // fromTree reads the table of a mirror in a file or directory.
 func (x *FileExplanation) fromTree(ctx context.Context, url string) (err error) {
-	f, err := regular.Open(x.File)
+	f, fi, err := regular.OpenInfo(x.File)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	x.Form = "directory"
 	var tree fs.FS
 	if fi.IsDir() {

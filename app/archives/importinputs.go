@@ -323,15 +323,11 @@ func recordEndings() []string {
 }
 
 func (in *importInputs) add(ctx context.Context, name string, r *ImportRequest) error {
-	f, err := regular.Open(name)
+	f, fi, err := regular.OpenInfo(name)
 	if err != nil {
 		return err
 	}
 	in.open = append(in.open, f)
-	fi, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	form, err := archive.FormOf(f, fi.Size())
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -126,15 +126,11 @@ func verifyDir(ctx context.Context, dir string, links bool) (*phm.Report, error)
 }
 
 func verifyFile(ctx context.Context, a *env.App, name string, links bool) (*phm.Report, error) {
-	f, err := regular.Open(name)
+	f, fi, err := regular.OpenInfo(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	return report.VerifyArchive(ctx, archives.ShownAt(f, fi.Size(), a.Note), fi.Size(), links)
 }
 

@@ -27,15 +27,11 @@ type VersionTree interface {
 
 // Unpack copies a PHM in any form to a sink.
 func Unpack(ctx context.Context, name string, sink phm.Sink) (*phm.Meta, error) {
-	f, err := regular.Open(name)
+	f, fi, err := regular.OpenInfo(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	if !fi.IsDir() {
 		return archive.Unpack(regular.UntilAt(ctx, f), fi.Size(), sink, phm.Limits{})
 	}

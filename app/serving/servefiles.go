@@ -64,15 +64,11 @@ func addRecorded(ctx context.Context, a *env.App, files *serve.Files, name strin
 
 // formOf is how people call the form of a file.
 func formOf(name string) string {
-	f, err := regular.Open(name)
+	f, fi, err := regular.OpenInfo(name)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return ""
-	}
 	if fi.IsDir() {
 		return "folder"
 	}
@@ -94,13 +90,9 @@ type openedTree struct {
 func addFile(ctx context.Context, a *env.App, files *serve.Files, name string) error {
 	opening, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, cancel)()
-	f, err := regular.Open(name)
+	f, fi, err := regular.OpenInfo(name)
 	if err != nil {
 		return err
-	}
-	fi, err := f.Stat()
-	if err != nil {
-		return errors.Join(err, f.Close())
 	}
 	if fi.IsDir() {
 		root, err := regular.OpenRoot(name)

@@ -71,15 +71,11 @@ func (d *Depot) CheckinShared(
 		return nil, err
 	}
 	for name, path := range paths {
-		f, err := regular.Open(path)
+		f, fi, err := regular.OpenInfo(path)
 		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		fi, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
 		u.files = append(u.files, travel.File{Name: name, Info: fi, File: f})
 	}
 	slices.SortFunc(u.files, func(a, b travel.File) int { return strings.Compare(a.Name, b.Name) })

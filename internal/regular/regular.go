@@ -29,6 +29,12 @@ const flags = os.O_RDONLY | syscall.O_NONBLOCK
 // Open opens a regular file, or a folder. A descriptor that the caller of the program has handed over, such
 // as /dev/stdin or the /dev/fd/63 of a shell, may be a pipe.
 func Open(name string) (*os.File, error) {
+	f, _, err := OpenInfo(name)
+	return f, err
+}
+
+// OpenInfo is Open that describes the file too.
+func OpenInfo(name string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(name, flags, 0)
 	return checked(f, err, name)
 }
@@ -61,7 +67,8 @@ func OpenRoot(name string) (Root, error) {
 // Open opens a regular file, or a folder.
 func (r Root) Open(name string) (*os.File, error) {
 	f, err := r.OpenFile(name, flags, 0)
-	return checked(f, err, name)
+	f, _, err = checked(f, err, name)
+	return f, err
 }
 
 // OpenRoot opens a folder in the folder.
@@ -136,12 +143,12 @@ func (t tree) ReadFile(name string) ([]byte, error) {
 }
 
 // checked closes anything but a regular file or a folder.
-func checked(f *os.File, err error, name string) (*os.File, error) {
+func checked(f *os.File, err error, name string) (*os.File, fs.FileInfo, error) {
 	if errors.Is(err, syscall.ENXIO) {
-		return nil, refused(name, fs.ModeSocket)
+		return nil, nil, refused(name, fs.ModeSocket)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fi, err := f.Stat()
 	if err == nil && !fi.Mode().IsRegular() && !fi.IsDir() && !handedOver(name) {
@@ -149,9 +156,9 @@ func checked(f *os.File, err error, name string) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return f, nil
+	return f, fi, nil
 }
 
 // handedOver reports whether a name is that of a descriptor of this process.
