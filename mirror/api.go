@@ -11,6 +11,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/finish"
 	"mirrord/mirror/frontier"
+	"mirrord/mirror/scope"
 	"mirrord/store/shared"
 
 	"mirrord/mirror/result"
@@ -40,6 +41,9 @@ const (
 	Partial    = result.Partial
 	Suspicious = result.Suspicious
 )
+
+// TakeDowns is what was taken out of a mirror for good, as package scope has it.
+type TakeDowns = scope.TakeDowns
 
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }

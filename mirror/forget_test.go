@@ -19,6 +19,8 @@ import (
 	"mirrord/mirror"
 	"mirrord/mirror/render"
 	"mirrord/mirror/report"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/takedown"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -29,8 +31,8 @@ import (
 )
 
 // down is something to forget.
-func down(what string) mirror.TakeDown {
-	return mirror.TakeDown{
+func down(what string) scope.TakeDown {
+	return scope.TakeDown{
 		What:   what,
 		Glob:   strings.Contains(what, "*"),
 		Reason: "court order 12",
@@ -43,15 +45,15 @@ func forget(t *testing.T, m *mirrortest.Mirror, what ...string) {
 	t.Helper()
 	withSite(t, m, func(st *store.State, s *store.Site) {
 		for _, w := range what {
-			f, err := mirror.FindToForget(s, down(w))
+			f, err := takedown.Find(s, down(w))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := mirror.Forget(s, append(f.Twins, down(w))...); err != nil {
+			if err := takedown.Begin(s, append(f.Twins, down(w))...); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if left, err := mirror.FinishForgetting(t.Context(), st, s, nil); err != nil || len(left) > 0 {
+		if left, err := takedown.Finish(t.Context(), st, s, nil); err != nil || len(left) > 0 {
 			t.Fatalf("left %q, %v", left, err)
 		}
 	})
@@ -283,7 +285,7 @@ func TestForget(t *testing.T) {
 		t.Errorf("%d files, %d before", len(after), len(before))
 	}
 	withSite(t, m, func(_ *store.State, s *store.Site) {
-		if was, err := mirror.AllowAgain(s, "smith.*"); !was || err != nil {
+		if was, err := takedown.Allow(s, "smith.*"); !was || err != nil {
 			t.Fatal(was, err)
 		}
 	})

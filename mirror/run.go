@@ -11,6 +11,7 @@ import (
 	"mirrord/mirror/finish"
 	"mirrord/mirror/render"
 	"mirrord/mirror/run"
+	"mirrord/mirror/takedown"
 	"mirrord/store/shared"
 )
 
@@ -25,7 +26,7 @@ func runWith(ctx context.Context, o Options, repairs map[string]render.Cure) (*S
 	ctx, stop := o.Site.WhileOwned(ctx)
 	defer stop()
 	if o.State != nil {
-		if _, err := FinishForgetting(ctx, o.State, o.Site, o.Log); err != nil {
+		if _, err := takedown.Finish(ctx, o.State, o.Site, o.Log); err != nil {
 			return nil, err
 		}
 	}

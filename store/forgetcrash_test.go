@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/takedown"
 	"mirrord/store"
 	"mirrord/store/upkeep"
 	"mirrord/testing/mirrortest"
@@ -43,7 +44,7 @@ func TestForgetKilledAtEachStep(t *testing.T) {
 			}
 			kills[fmt.Sprintf("%d %s", n, step)] = dir
 		})
-		if err := mirror.Forget(s, mirror.TakeDown{
+		if err := takedown.Begin(s, scope.TakeDown{
 			What:   "bad.*",
 			Glob:   true,
 			Reason: "it is a test",
@@ -51,7 +52,7 @@ func TestForgetKilledAtEachStep(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := mirror.FinishForgetting(t.Context(), st, s, nil); err != nil {
+		if _, err := takedown.Finish(t.Context(), st, s, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -62,7 +63,7 @@ func TestForgetKilledAtEachStep(t *testing.T) {
 	for step, dir := range kills {
 		t.Run(step, func(t *testing.T) {
 			withSite(t, dir, func(st *store.State, s *store.Site) {
-				if _, err := mirror.FinishForgetting(t.Context(), st, s, nil); err != nil {
+				if _, err := takedown.Finish(t.Context(), st, s, nil); err != nil {
 					t.Fatal(err)
 				}
 			})

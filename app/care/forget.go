@@ -14,7 +14,8 @@ import (
 	"mirrord/app/look"
 	"mirrord/app/spaces"
 	"mirrord/internal/count"
-	"mirrord/mirror"
+	"mirrord/mirror/scope"
+	"mirrord/mirror/takedown"
 	"mirrord/scheduler/status"
 	"mirrord/serve/find"
 	"mirrord/site"
@@ -35,7 +36,7 @@ type Forgetting struct {
 	Elsewhere []string `json:"elsewhere,omitempty"`
 	Left      []string `json:"left,omitempty"` // what remains to be done, and how
 
-	down []mirror.TakeDown
+	down []scope.TakeDown
 }
 
 // shownURLs is how many of the URLs are shown that would be forgotten.
@@ -96,7 +97,7 @@ func PlanForget(a *env.App, name, what, reason string, most int) (*Forgetting, e
 }
 
 // takeDownOf parses the argument of a take-down: a URL without a wildcard, or a pattern.
-func takeDownOf(what string) (d mirror.TakeDown, err error) {
+func takeDownOf(what string) (d scope.TakeDown, err error) {
 	url := !look.IsPath(what) && !strings.ContainsAny(what, "*\\")
 	if url {
 		u, _, err := site.Parse(what)
@@ -115,16 +116,16 @@ func takeDownOf(what string) (d mirror.TakeDown, err error) {
 
 // plan finds out what the site has, and what the others have.
 func (f *Forgetting) plan(
-	a *env.App, d *env.JobOnDisk, st *store.State, s *store.Site, down mirror.TakeDown, most int,
+	a *env.App, d *env.JobOnDisk, st *store.State, s *store.Site, down scope.TakeDown, most int,
 ) error {
-	found, err := mirror.FindToForget(s, down)
+	found, err := takedown.Find(s, down)
 	if err != nil {
 		return err
 	}
 	f.Also, f.Elsewhere = nil, nil
 	f.URLs, f.Versions = append([]string{}, found.URLs...), found.Versions
 	down.URLs, down.Versions = len(f.URLs), f.Versions
-	f.down = append([]mirror.TakeDown{down}, found.Twins...)
+	f.down = append([]scope.TakeDown{down}, found.Twins...)
 	for _, t := range found.Twins {
 		f.Also = append(f.Also, t.What)
 	}
@@ -138,10 +139,10 @@ func (f *Forgetting) plan(
 }
 
 // keepsEntry is an error when the mirror would lose the page that it begins with.
-func (f *Forgetting) keepsEntry(d *env.JobOnDisk, found *mirror.Sought) error {
+func (f *Forgetting) keepsEntry(d *env.JobOnDisk, found *takedown.Sought) error {
 	entry := found.Entry
 	if d.Job != nil {
-		all, err := new(mirror.TakeDowns).With(f.down...)
+		all, err := new(scope.TakeDowns).With(f.down...)
 		if err != nil {
 			return err
 		}
@@ -160,8 +161,8 @@ func (f *Forgetting) keepsEntry(d *env.JobOnDisk, found *mirror.Sought) error {
 }
 
 // others finds out which other mirrors of the state have it too, by reading at most so many.
-func (f *Forgetting) others(a *env.App, st *store.State, found *mirror.Sought, most int) error {
-	all, err := new(mirror.TakeDowns).With(f.down...)
+func (f *Forgetting) others(a *env.App, st *store.State, found *takedown.Sought, most int) error {
+	all, err := new(scope.TakeDowns).With(f.down...)
 	if err != nil {
 		return err
 	}
@@ -240,13 +241,13 @@ func Forget(ctx context.Context, a *env.App, f *Forgetting) error {
 	if err != nil {
 		return err
 	}
-	err = mirror.Forget(s, f.down...)
+	err = takedown.Begin(s, f.down...)
 	if err == nil { // no word of it stays: the index is made again without it
 		err = find.Remove(st.Dir)
 	}
 	var packs []string
 	if err == nil {
-		packs, err = mirror.FinishForgetting(ctx, st, s, a.Log)
+		packs, err = takedown.Finish(ctx, st, s, a.Log)
 	}
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
@@ -281,14 +282,14 @@ func collectForgotten(ctx context.Context, st *store.State) error {
 
 // SharedForgotten notes in each site that has forgotten something that shared bodies were collected.
 func SharedForgotten(st *store.State) error {
-	_, err := eachLeft(st, mirror.SharedForgotten, mirror.SharedLeft)
+	_, err := eachLeft(st, takedown.SharedDone, scope.SharedLeft)
 	return err
 }
 
 // eachLeft continues to forget in each site of which something is left, and lists them. A site that is locked
 // is passed over: its run, or the next collection, does it.
 func eachLeft(
-	st *store.State, do func(*store.Site) error, left ...mirror.TakeDownWork,
+	st *store.State, do func(*store.Site) error, left ...scope.TakeDownWork,
 ) (names []string, err error) {
 	names, err = sitesLeft(st, left...)
 	for _, name := range names {
@@ -305,7 +306,7 @@ func eachLeft(
 }
 
 // sitesLeft lists the sites of which something is left to forget.
-func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err error) {
+func sitesLeft(st *store.State, left ...scope.TakeDownWork) (out []string, err error) {
 	names, err := st.Sites()
 	if err != nil {
 		return nil, err
@@ -315,7 +316,7 @@ func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err 
 		if err != nil {
 			continue // a run, verify and status report the damage
 		}
-		down, err := mirror.Forgotten(s.Notes)
+		down, err := scope.TakeDownsOf(s.Notes)
 		if err == nil && slices.Contains(left, down.Left) {
 			out = append(out, name)
 		}
@@ -329,9 +330,9 @@ func sitesLeft(st *store.State, left ...mirror.TakeDownWork) (out []string, err 
 // FinishForgetting continues the take-downs that a killed process has begun.
 func FinishForgetting(ctx context.Context, a *env.App, st *store.State) {
 	names, err := eachLeft(st, func(s *store.Site) error {
-		_, err := mirror.FinishForgetting(ctx, st, s, a.Log)
+		_, err := takedown.Finish(ctx, st, s, a.Log)
 		return err
-	}, mirror.EraseLeft, mirror.SharedLeft)
+	}, scope.EraseLeft, scope.SharedLeft)
 	if err == nil && len(names) > 0 {
 		if err = collectForgotten(ctx, st); errors.Is(err, disk.ErrLocked) {
 			err = nil // the next collection does it
@@ -343,20 +344,20 @@ func FinishForgetting(ctx context.Context, a *env.App, st *store.State) {
 }
 
 // ForgottenIn is what was taken out of the mirror of a job.
-func ForgottenIn(a *env.App, name string) (*mirror.TakeDowns, error) {
+func ForgottenIn(a *env.App, name string) (*scope.TakeDowns, error) {
 	d, err := a.JobOnDisk(name)
 	if err != nil {
 		return nil, err
 	}
-	down := &mirror.TakeDowns{}
+	down := &scope.TakeDowns{}
 	if d.Mirror != "" {
 		err = env.ViewState(a, d.Name, func(_ *store.State, s *store.Site) (err error) {
-			down, err = mirror.Forgotten(s.Notes)
+			down, err = scope.TakeDownsOf(s.Notes)
 			return err
 		})
 	}
 	if down.List == nil {
-		down.List = []mirror.TakeDown{}
+		down.List = []scope.TakeDown{}
 	}
 	return down, err
 }
@@ -386,10 +387,10 @@ func AllowAgain(ctx context.Context, a *env.App, name, what string) error {
 	if err != nil {
 		return err
 	}
-	_, err = mirror.FinishForgetting(ctx, st, s, a.Log)
+	_, err = takedown.Finish(ctx, st, s, a.Log)
 	was := false
 	if err == nil {
-		was, err = mirror.AllowAgain(s, down.What)
+		was, err = takedown.Allow(s, down.What)
 	}
 	if err = errors.Join(err, s.Close()); err == nil && !was {
 		return env.Usagef("%s was not forgotten; mirrord forget %s lists what was", down.What, d.Name)

@@ -15,7 +15,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/runs"
-	"mirrord/mirror"
+	"mirrord/mirror/takedown"
 	"mirrord/store"
 	"mirrord/testing/apptest"
 )
@@ -78,7 +78,7 @@ func TestForgettingGoesOn(t *testing.T) {
 	defer st.Close()
 	s, err := st.OpenSite("x")
 	if err == nil {
-		err = errors.Join(mirror.Forget(s, f.down...), s.Close()) // and the process is killed
+		err = errors.Join(takedown.Begin(s, f.down...), s.Close()) // and the process is killed
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/search"
 	"mirrord/mirror"
+	"mirrord/mirror/takedown"
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/blobs"
@@ -134,7 +135,7 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 		}
 	}()
 	if !dry {
-		if _, err := mirror.FinishForgetting(ctx, st, s, a.Log); err != nil {
+		if _, err := takedown.Finish(ctx, st, s, a.Log); err != nil {
 			return fail(err)
 		}
 	}

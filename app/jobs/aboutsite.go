@@ -8,6 +8,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/mirror"
+	"mirrord/mirror/scope"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -25,8 +26,8 @@ func AboutSite(j *status.Job, st *store.State) {
 
 // WithoutForgotten takes what was forgotten since the last run out of the numbers that it reported.
 func WithoutForgotten(j *status.Job, st *store.State) {
-	down, err := mirror.Forgotten(keptFacts{st, j.Name})
-	since := func(t mirror.TakeDown) bool { return j.LastRun == nil || t.At.After(*j.LastRun) }
+	down, err := scope.TakeDownsOf(keptFacts{st, j.Name})
+	since := func(t scope.TakeDown) bool { return j.LastRun == nil || t.At.After(*j.LastRun) }
 	if err != nil || !slices.ContainsFunc(down.List, since) {
 		return
 	}
@@ -72,7 +73,7 @@ const mostForgotten = 20
 
 // forgottenLines says what was taken out of a mirror, and why.
 func forgottenLines(facts siteFacts, name string) (lines []string, err error) {
-	down, err := mirror.Forgotten(facts)
+	down, err := scope.TakeDownsOf(facts)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/scope"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 )
@@ -18,9 +18,9 @@ func NotForgotten(st *store.State, j *job.Job) error {
 	if len(j.Only) == 0 {
 		return nil
 	}
-	var down *mirror.TakeDowns
+	var down *scope.TakeDowns
 	err := env.View(st, j.Name, func(s *store.Site) (err error) {
-		down, err = mirror.Forgotten(s.Notes)
+		down, err = scope.TakeDownsOf(s.Notes)
 		return err
 	})
 	if err != nil { // there is no mirror yet, or the run reports its error

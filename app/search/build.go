@@ -16,8 +16,8 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/look"
 	"mirrord/app/replicas"
-	"mirrord/mirror"
 	"mirrord/mirror/render"
+	"mirrord/mirror/scope"
 	"mirrord/relocate"
 	"mirrord/replica/text"
 	"mirrord/serve/find"
@@ -123,7 +123,7 @@ type findSite struct {
 	st     *store.State
 	s      *store.Site
 	list   []record.Version
-	down   *mirror.TakeDowns
+	down   *scope.TakeDowns
 	reader *bodies.FrameReader
 	links  render.StoredLinks
 	urls   []uint32 // find.LinkHash by the number of the URL
@@ -149,7 +149,7 @@ func (f *findUpdate) site(ctx context.Context, s *store.Site) error {
 	if x.list, err = s.Versions.List(); err != nil || len(x.list) == 0 {
 		return err
 	}
-	if x.down, err = mirror.Forgotten(s.Notes); err != nil {
+	if x.down, err = scope.TakeDownsOf(s.Notes); err != nil {
 		return err
 	}
 	live := x.list[len(x.list)-1]

@@ -132,8 +132,10 @@ func rows() map[string]Row {
 	}
 }
 
-// openRooms lists the rooms of mirror that those of app import too: they read a site, and need no run.
-func openRooms() []string { return []string{"mirror/render", "mirror/report"} }
+// openRooms lists the rooms of mirror that those of app import too: they work on a site, and need no run.
+func openRooms() []string {
+	return []string{"mirror/render", "mirror/report", "mirror/scope", "mirror/takedown"}
+}
 
 // rowOf returns the row of a package. Packages below testing have scenarios, suites for
 // implementations of an interface, and experiments: it imports what it likes, and only tests import it.

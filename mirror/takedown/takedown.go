@@ -32,8 +32,9 @@ import (
 	"mirrord/store/trees"
 )
 
-// Begin records the take-downs. Finish executes them.
-func Begin(s *store.Site, more []scope.TakeDown) error {
+// Begin notes that something is to be taken out of a mirror: it is no longer requested. Finish takes it out.
+// No run may be under way.
+func Begin(s *store.Site, more ...scope.TakeDown) error {
 	down, err := scope.TakeDownsOf(s.Notes)
 	if err != nil {
 		return err
