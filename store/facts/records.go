@@ -259,8 +259,8 @@ func rewrite(
 }
 
 // rewrite changes the records, also those of older versions if all is set, some of them with each
-// transaction, of which also, which may be nil, is a part. What a crash leaves is right when records of either
-// kind are.
+// transaction, of which also, which may be nil, is a part. What a crash leaves is right when records of both
+// kinds are.
 func (s *Records) rewrite(op string, all bool,
 	change func(tx *db.Tx, past bool, r *record.Resource) (changed bool, err error),
 	also func(tx *db.Tx) error,
