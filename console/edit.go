@@ -23,7 +23,6 @@ import (
 type editData struct {
 	Job, File, Text, Tag string
 	Checked              *jobs.EditedJob // nil before it was looked at
-	Rows                 []diffRow       // what it changes
 	Bad                  []badLine
 	Fields               []formField // none when the text is no TOML
 }
@@ -54,7 +53,7 @@ func editPage(v *visit) error {
 		if err != nil {
 			return err
 		}
-		d.Rows, d.Bad = rowsOf(d.Checked.Diff), badLines(d.Text, d.Checked.Errors)
+		d.Bad = badLines(d.Text, d.Checked.Errors)
 	}
 	return v.edit(http.StatusOK, d)
 }
@@ -90,7 +89,6 @@ func editJob(v *visit) error {
 		Text:    string(e.Text),
 		Tag:     c.Now.Tag,
 		Checked: c,
-		Rows:    rowsOf(c.Diff),
 		Bad:     badLines(string(e.Text), c.Errors),
 	}
 	code := http.StatusOK

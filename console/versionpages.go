@@ -5,7 +5,6 @@ package console
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"path"
@@ -99,39 +98,6 @@ func pairPath(name, page string, from, to int, p string) string {
 		q.Set("path", p)
 	}
 	return jobPath(name, page) + "?" + q.Encode()
-}
-
-// Rows are the lines of a page's difference.
-func (d diffData) Rows() []diffRow { return rowsOf(d.Diff) }
-
-// rowsOf are the lines of a difference, with their numbers.
-func rowsOf(p *diff.Page) (out []diffRow) {
-	for i := range p.Hunks {
-		h := &p.Hunks[i]
-		out = append(out, diffRow{Kind: "h", Head: fmt.Sprintf("@@ −%d +%d @@", h.OldStart, h.NewStart)})
-		old, now := h.OldStart, h.NewStart
-		for _, l := range h.Lines {
-			r := diffRow{Op: l.Op, Spans: l.Spans}
-			if l.Op != "+" {
-				r.Old = old
-				old++
-			}
-			if l.Op != "-" {
-				r.New = now
-				now++
-			}
-			r.Kind = map[string]string{"-": "d", "+": "i"}[l.Op]
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// diffRow is a line of a page's difference, or the head of a stretch.
-type diffRow struct {
-	Kind, Head, Op string
-	Old, New       int
-	Spans          []diff.Span
 }
 
 // diffPage compares two versions, or the current one with the run held for review: by directory, or a page
