@@ -62,22 +62,6 @@ type viewData struct {
 	Asked   asked
 }
 
-// Older is the version before the one that is shown; nil for the oldest.
-func (d viewData) Older() *record.Version {
-	if d.Index == 0 {
-		return nil
-	}
-	return &d.Versions[d.Index-1]
-}
-
-// Newer is the version after the one that is shown; nil for the newest.
-func (d viewData) Newer() *record.Version {
-	if d.Index+1 == len(d.Versions) {
-		return nil
-	}
-	return &d.Versions[d.Index+1]
-}
-
 // At is the address of the same page in another version.
 func (d viewData) At(version int) string { return viewPath(d.Job, version, d.Path) }
 

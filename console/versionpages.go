@@ -59,8 +59,6 @@ type diffData struct {
 	*look.Difference
 	Current  int // the version that readers see
 	Up       string
-	Older    int // the pair of versions before and after the one that is shown, when A and B are neighbours
-	Newer    int
 	Dirs     []*diff.Dir
 	Files    []diff.FileChange
 	MoreDirs int
@@ -84,9 +82,6 @@ func (d diffData) In(p string) string {
 	}
 	return pairPath(d.Job, "diff", from, d.B, p)
 }
-
-// Between is the address of another comparison at the same path.
-func (d diffData) Between(from, to int) string { return pairPath(d.Job, "diff", from, to, d.Path) }
 
 // pairPath is the address of a page about two versions; from 0: about the run that is held for review.
 func pairPath(name, page string, from, to int, p string) string {
@@ -163,12 +158,6 @@ func (d *diffData) place(v *visit) error {
 		return nil
 	}
 	d.Line = lineOf(v.job, "diff", d.Path, vs, at)
-	if at > 1 {
-		d.Older = vs[at-2].Number
-	}
-	if at+1 < len(vs) {
-		d.Newer = vs[at+1].Number
-	}
 	return nil
 }
 
