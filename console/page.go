@@ -64,6 +64,8 @@ func parsePages() (*template.Template, error) {
 		"n":       count.OfAny,
 		"digits":  digits,
 		"run":     func(j *status.Job) string { return runID(*j) },
+		"pair":    pairPath,
+		"view":    viewPath,
 		"last":    func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")

@@ -62,9 +62,6 @@ type viewData struct {
 	Asked   asked
 }
 
-// At is the address of the same page in another version.
-func (d viewData) At(version int) string { return viewPath(d.Job, version, d.Path) }
-
 // State is the version in which the page that is shown changed last; 0 when that is not known.
 func (d viewData) State() (number int) {
 	for _, s := range d.States {
@@ -177,9 +174,6 @@ type searchData struct {
 	Number int // of the version; 0 is the current one
 	Found  *look.VersionSearch
 }
-
-// At is where a page of the version that was searched is shown.
-func (d searchData) At(p string) string { return viewPath(d.Job, d.Found.Version.Number, p) }
 
 // searchPage finds pages of one version.
 func searchPage(v *visit) error {

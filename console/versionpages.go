@@ -68,20 +68,8 @@ type diffData struct {
 	Line     timeline
 }
 
-// Beside is the address of the two pages side by side.
-func (d diffData) Beside() string { return pairPath(d.Job, "beside", d.A, d.B, d.Path) }
-
 // Asked is the form that asks since when the newer page says something.
 func (d diffData) Asked() asked { return asked{Job: d.Job, Path: d.Path, Version: d.B} }
-
-// In is the address of the same comparison at another path.
-func (d diffData) In(p string) string {
-	from := d.A
-	if d.Held {
-		from = 0
-	}
-	return pairPath(d.Job, "diff", from, d.B, p)
-}
 
 // pairPath is the address of a page about two versions; from 0: about the run that is held for review.
 func pairPath(name, page string, from, to int, p string) string {

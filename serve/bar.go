@@ -276,6 +276,7 @@ func (v barred) send(r Resource, head []byte, at string) error {
 		W            *words
 		Bar          *bar
 		Title, Frame string
-	}{w, b, titleOf(r, head) + " · " + w.Day(v.Time), marked(at)}, "script-src 'self'", "frame-src "+scheme+"://*."+host)
+	}{w, b, titleOf(r, head) + " · " + w.Day(v.Time), marked(at)},
+		"script-src 'self'", "frame-src "+scheme+"://*."+host)
 	return nil
 }

@@ -72,8 +72,8 @@ func eachReaderPage(t *testing.T, do func(ctx context.Context, name string)) {
 	pages := []readerPage{
 		{"bar", mirror + "/visit.html", "en", calendar, "version 12 of 12"},
 		{"missing", mirror + "/gallery/plates/old-12.html", "en", "", "on 22 Nov 2026. The site answered 404."},
-		{"changed", base + "/~kestrel" + changedPath + "20261011040000/https://kestrel.example/visit.html", "en", "",
-			"from Wednesday to Sunday, from 20:00"},
+		{"changed", base + "/~kestrel" + changedPath + "20261011040000/https://kestrel.example/visit.html", "en",
+			"", "from Wednesday to Sunday, from 20:00"},
 		{"list", base + "/", "en", "", "Kestrel Observatory"},
 		{"find", base + findPath + "?q=hours", "en", "", "0 results"},
 		{"no-mirror", base + "/nosuch/", "en", "", "no such mirror"},

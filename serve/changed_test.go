@@ -70,7 +70,8 @@ func TestChanged(t *testing.T) {
 			}
 			h := res.Header
 			if res.StatusCode != 200 || strings.Contains(page, "<script") ||
-				h.Get("Content-Security-Policy") != pagePolicy || h.Get("X-Robots-Tag") != "noindex" || h.Get("Cache-Control") != "no-store" {
+				h.Get("Content-Security-Policy") != pagePolicy || h.Get("X-Robots-Tag") != "noindex" ||
+				h.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s: %d %v", at, res.StatusCode, h)
 			}
 		}

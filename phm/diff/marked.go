@@ -24,8 +24,8 @@ type Marked struct {
 	Cut   bool   // time ran out, or there is too much: nothing is marked
 }
 
-// Said is what a page says: its title, and a line for each block of its text; of a body that is no page it is the body. Its
-// type may have the charset that the answer named.
+// Said is what a page says: its title, and a line for each block of its text. A body that is no page stays.
+// Its type may have the charset that the answer named.
 func Said(b Body) Body {
 	if m := mimeType(b); m != "text/html" && m != "application/xhtml+xml" {
 		return b
