@@ -20,21 +20,6 @@ type asked struct {
 	Found     *look.Wording // nil: it was not asked yet
 }
 
-// Compare is the address of the comparison that shows the change; "" when there is none.
-func (a asked) Compare() string {
-	from, to := a.Found.Before, a.Found.Since
-	if a.Found.Since == 0 {
-		from, to = a.Found.Until, a.Found.Gone
-	}
-	if from == 0 {
-		return ""
-	}
-	return pairPath(a.Job, "beside", from, to, a.Path)
-}
-
-// At is the page in a version.
-func (a asked) At(version int) string { return viewPath(a.Job, version, a.Path) }
-
 // besideData is what the page of two versions of a file shows.
 type besideData struct {
 	Job, Path string
@@ -51,11 +36,6 @@ type side struct {
 	Frame string // its address in a frame, or that of the picture; ""
 	Raw   string // where mirrord serve has it; ""
 	Open  string // the page about it
-}
-
-// Diff is the address of the same comparison line by line.
-func (d besideData) Diff() string {
-	return pairPath(d.Job, "diff", d.Sides[0].Version().Number, d.Sides[1].Version().Number, d.Path)
 }
 
 // besidePage shows a file of two versions side by side.

@@ -71,12 +71,6 @@ func strip(runs []status.Run) template.HTML {
 	return template.HTML(b.String())
 }
 
-// meter draws a share, 0 to 100, of the largest of a list.
-func meter(share int) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg class="meter" viewBox="0 0 100 5" preserveAspectRatio="none" `+
-		`aria-hidden="true"><rect width="100" height="5"/><rect width="%d" height="5"/></svg>`, share))
-}
-
 // part is a piece of a bar: its colour, and how much it stands for. A negative one is drawn below the line.
 type part struct {
 	class string

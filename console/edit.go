@@ -13,6 +13,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/jobs"
+	"mirrord/app/ops"
 	"mirrord/job"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -23,7 +24,6 @@ import (
 type editData struct {
 	Job, File, Text, Tag string
 	Checked              *jobs.EditedJob // nil before it was looked at
-	Rows                 []diffRow       // what it changes
 	Bad                  []badLine
 	Fields               []formField // none when the text is no TOML
 }
@@ -54,7 +54,7 @@ func editPage(v *visit) error {
 		if err != nil {
 			return err
 		}
-		d.Rows, d.Bad = rowsOf(d.Checked.Diff), badLines(d.Text, d.Checked.Errors)
+		d.Bad = badLines(d.Text, d.Checked.Errors)
 	}
 	return v.edit(http.StatusOK, d)
 }
@@ -90,7 +90,6 @@ func editJob(v *visit) error {
 		Text:    string(e.Text),
 		Tag:     c.Now.Tag,
 		Checked: c,
-		Rows:    rowsOf(c.Diff),
 		Bad:     badLines(string(e.Text), c.Errors),
 	}
 	code := http.StatusOK
@@ -139,10 +138,11 @@ type newMirror struct {
 	Schedules        [][2]string
 	Dir              string   // of the job files
 	Preview          *preview // of this address; nil: none was begun
+	Here             []string // mirrors of its host
 }
 
-// Here is the address of the form with what was typed.
-func (m newMirror) Here() string {
+// Link is the address of the form with what was typed.
+func (m newMirror) Link() string {
 	q := url.Values{"url": {m.URL}, "name": {m.Name}, "every": {m.Every}}
 	return "/new?" + q.Encode()
 }
@@ -161,6 +161,14 @@ func newForm(v *visit, code int, m newMirror) error {
 		return errNoPage
 	}
 	m.Dir, m.Preview = jobs.NewJobDir(v.App), v.previews.at(v.who.Name, m.URL)
+	if p := m.Preview; p != nil && p.Look != nil {
+		for name, t := range v.fresh.titles(v.fresh.get().Jobs) {
+			if u, _, err := site.Parse(p.Look.URL); err == nil && u.Origin() == t.Primary {
+				m.Here = append(m.Here, name)
+			}
+		}
+		slices.Sort(m.Here)
+	}
 	m.Schedules = slices.Concat(schedules()[1:], [][2]string{{"", "only when I run it"}})
 	return v.draw(code, "new.html", "New mirror", m)
 }
@@ -179,7 +187,8 @@ func makeMirror(v *visit) error {
 		m.URL = "https://" + m.URL
 	}
 	want := jobs.InitRequest{URL: m.URL, Job: m.Name, Schedule: m.Every}
-	if v.r.PostFormValue("do") == "preview" {
+	do := v.r.PostFormValue("do")
+	if do == "preview" {
 		return previewMirror(v, m, want)
 	}
 	made, bad, err := jobs.CreateJob(v.App, want, nil)
@@ -191,7 +200,10 @@ func makeMirror(v *visit) error {
 	if _, err := v.Daemon.Reload(); err != nil {
 		v.Log.Warn("the jobs were not read after a change", "err", err)
 	}
-	if m.Every == "" {
+	switch of := visitOf(v, v.job, ops.Named("pause")); {
+	case m.Every != "" && do == "save":
+		_, err = of.op.Do(v.r.Context(), of.act(), of.op.In())
+	case m.Every == "" && do != "save":
 		_, _, err = v.Daemon.Run(v.job, control.RunRequest{})
 	}
 	return v.done(act{about: m.URL}, err, jobPath(v.job, ""))
@@ -206,7 +218,7 @@ func previewMirror(v *visit, m newMirror, want jobs.InitRequest) error {
 	v.previews.begin(v.live.end, v.App, v.who.Name, j)
 	v.audit(v.r, v.who, act{what: "preview a mirror", about: m.URL}, nil)
 	m.URL = j.Seeds()[0].String()
-	http.Redirect(v.w, v.r, m.Here()+"#preview", http.StatusSeeOther)
+	http.Redirect(v.w, v.r, m.Link()+"#preview", http.StatusSeeOther)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ type fakeDaemon struct {
 	mu     sync.Mutex
 	jobs   []status.Job
 	runs   []status.Run
+	bad    []status.Run // the last ones of jobs that failed, before those of runs
 	titles map[string]daemon.MirrorTitle
 	did    []string
 	facts  *fakeFacts
@@ -56,9 +58,14 @@ func (d *fakeDaemon) Job(name string) (status.Job, error) {
 
 func (d *fakeDaemon) Progress(name string) (status.Job, error) { return d.Job(name) }
 
-func (d *fakeDaemon) Runs(string, int) ([]status.Run, error) {
+func (d *fakeDaemon) Runs(name string, most int) ([]status.Run, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, j := range d.jobs {
+		if all := slices.Concat(d.bad, d.runs); j.Name == name && j.Health == status.Failed {
+			return all[:min(len(all), most)], nil
+		}
+	}
 	return d.runs, nil
 }
 

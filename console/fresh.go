@@ -92,12 +92,13 @@ func (f *freshStatus) drop() {
 // runStrip is the strip of a job's last runs.
 type runStrip struct {
 	ended time.Time // of the last of them
+	fails time.Time // since when all of them failed; zero: the last did not
 	drawn template.HTML
 }
 
 // strips draws the last runs of jobs. They are read once for each run.
-func (f *freshStatus) strips(jobs []status.Job) map[string]template.HTML {
-	out := make(map[string]template.HTML, len(jobs))
+func (f *freshStatus) strips(jobs []status.Job) map[string]runStrip {
+	out := make(map[string]runStrip, len(jobs))
 	for i := range jobs {
 		j := &jobs[i]
 		if j.Last == nil {
@@ -111,7 +112,10 @@ func (f *freshStatus) strips(jobs []status.Job) map[string]template.HTML {
 			if err != nil {
 				continue // the page of the job says why
 			}
-			s = runStrip{j.Last.Ended, strip(runs)}
+			s = runStrip{ended: j.Last.Ended, drawn: strip(runs)}
+			for i := 0; i < len(runs) && runs[i].Verdict == status.VerdictError; i++ {
+				s.fails = runs[i].Started
+			}
 			f.mu.Lock()
 			if f.stripped == nil || len(f.stripped) >= mostTitled {
 				f.stripped = map[string]runStrip{}
@@ -119,7 +123,7 @@ func (f *freshStatus) strips(jobs []status.Job) map[string]template.HTML {
 			f.stripped[j.Name] = s
 			f.mu.Unlock()
 		}
-		out[j.Name] = s.drawn
+		out[j.Name] = s
 	}
 	return out
 }

@@ -29,8 +29,7 @@ type listed struct {
 	At    string // where it is served; ""
 	Page  bool   // it has one: that of a file whose name cannot name a job has none
 	Strip template.HTML
-	Meter template.HTML // its size; the largest size or disk usage of the page fills a bar
-	Space template.HTML // its disk usage
+	Fails time.Time // since when its runs fail; zero: they do not
 }
 
 // stateCount is a state that the list can be narrowed to, with how many jobs are in it.
@@ -49,14 +48,6 @@ type concern struct {
 	Rest  int      // how many more there are
 }
 
-// column is a heading that the list is sorted by.
-type column struct {
-	Key, Word string
-	Number    bool
-	To        string // address of the list sorted by it, or the other way round
-	Sort      string // ascending, descending; "" when the list is not sorted by it
-}
-
 // mirrors is what the list shows.
 type mirrors struct {
 	Daemon      status.Daemon
@@ -69,10 +60,10 @@ type mirrors struct {
 	Concerns    []concern
 	Rows        []listed
 	Page, Pages int
-	From, Until int // which of the rows, from 1
-	Found       int // jobs that the search and the state leave
+	From, Until int   // which of the rows, from 1
+	Found       int   // jobs that the search and the state leave
+	Most        int64 // size or disk usage of one of the rows: it fills a bar
 	Q, By, In   string
-	Columns     []column
 }
 
 // badness orders states; those that need an operator come first.
@@ -172,23 +163,16 @@ func listPage(v *visit) error {
 	m.Page = min(max(page, 1), m.Pages)
 	m.From, m.Until = (m.Page-1)*perPage, min(m.Page*perPage, m.Found)
 	m.Rows = v.listed(jobs[m.From:m.Until])
-	var most int64 = 1 // of both, so that the bars of a mirror can be compared
+	m.Most = 1
 	for i := range m.Rows {
-		most = max(most, m.Rows[i].Bytes, diskOf(m.Rows[i].Job))
+		m.Most = max(m.Most, m.Rows[i].Bytes, diskOf(m.Rows[i].Job))
 	}
-	strips := v.fresh.strips(jobs[m.From:m.Until])
-	for i := range m.Rows {
-		r := &m.Rows[i]
-		r.Strip, r.Meter = strips[r.Name], meter(int(100*r.Bytes/most))
-		r.Space = meter(int(100 * diskOf(r.Job) / most))
-	}
-	m.Columns = m.columns()
 	return v.show("list.html", "Mirrors", m)
 }
 
 // listed are jobs with what their mirrors say of themselves.
 func (v *visit) listed(jobs []status.Job) (out []listed) {
-	titles := v.fresh.titles(jobs)
+	titles, strips := v.fresh.titles(jobs), v.fresh.strips(jobs)
 	for i := range jobs {
 		j := &jobs[i]
 		l := listed{
@@ -198,6 +182,8 @@ func (v *visit) listed(jobs []status.Job) (out []listed) {
 			Title: titles[j.Name].Title,
 			At:    v.served(j.Name, titles),
 			Page:  job.ValidName(j.Name),
+			Strip: strips[j.Name].drawn,
+			Fails: strips[j.Name].fails,
 		}
 		if at, err := url.Parse(titles[j.Name].Primary); err == nil {
 			l.Host = at.Host
@@ -227,28 +213,10 @@ func (m mirrors) To(by, in string, page int) string {
 	return "/?" + q.Encode()
 }
 
-func (m mirrors) columns() []column {
-	out := []column{
-		{Key: "name", Word: "Mirror"},
-		{Key: "state", Word: "State"},
-		{Word: "Last 30 runs"},
-		{Key: "checked", Word: "Last checked"},
-		{Key: "files", Word: "Files", Number: true},
-		{Key: "size", Word: "Size", Number: true},
-		{Key: "disk", Word: "Disk usage", Number: true},
-		{Key: "next", Word: "Next run"},
-	}
-	for i := range out {
-		c := &out[i]
-		c.To = m.To(c.Key, m.In, 1)
-		switch m.By {
-		case c.Key:
-			c.To, c.Sort = m.To("-"+c.Key, m.In, 1), "ascending"
-		case "-" + c.Key:
-			c.Sort = "descending"
-		}
-	}
-	return out
+// Columns are the headings, with the keys of those that the list is sorted by.
+func (mirrors) Columns() [][2]string {
+	return [][2]string{{"name", "Mirror"}, {"state", "State"}, {"", "Last 30 runs"}, {"checked", "Last checked"},
+		{"files", "Files"}, {"size", "Size"}, {"disk", "Disk usage"}, {"next", "Next run"}}
 }
 
 // needs is the state of all that an operator has to decide.

@@ -61,11 +61,19 @@ func TestListButtons(t *testing.T) {
 	at, _ := form.Attr("action")
 	run, _ := form.Find("input[name=run]").Attr("value")
 	b.want(http.StatusSeeOther, "/jobs/"+held.Name, at, url.Values{"run": {run}, "keep": {"1"}})
-	at, _ = doc.Find(`table button`).Last().Attr("formaction")
-	b.want(http.StatusSeeOther, at[:len(at)-len("/run")], at, url.Values{})
+	row := doc.Find("table tr").Last()
+	for _, act := range []string{"run", "pause"} {
+		at, _ = row.Find("button[formaction$=" + act + "]").Attr("formaction")
+		b.want(http.StatusSeeOther, at[:len(at)-len(act)-1], at, url.Values{})
+	}
+	menu := row.Find("[popover]").AttrOr("id", "?")
+	if opens := row.Find("button[popovertarget]").AttrOr("popovertarget", ""); opens != menu {
+		t.Errorf("the button of the row opens %q, its menu is %q", opens, menu)
+	}
 	want := []string{
 		"run " + held.Name + " accept=true full=false now=false keep",
 		"run " + b.daemon.jobs[1].Name + " accept=false full=false now=false",
+		"pause " + b.daemon.jobs[1].Name,
 	}
 	if !slices.Equal(b.daemon.did, want) {
 		t.Errorf("done was %q, want %q", b.daemon.did, want)
@@ -336,6 +344,24 @@ func TestChosen(t *testing.T) {
 	b.want(http.StatusForbidden, "", "/chosen", both)
 }
 
+// A mirror whose last runs failed says since when: since the first of them.
+func TestListFailing(t *testing.T) {
+	b := newBrowser(t, nil)
+	b.daemon.jobs = testJobs(1)
+	for i, verdict := range []string{status.VerdictError, status.VerdictError, status.VerdictComplete} {
+		at := b.now.Add(-time.Duration(1+24*i) * time.Hour)
+		b.daemon.runs = append(b.daemon.runs, status.Run{Verdict: verdict, Started: at, Ended: at})
+	}
+	b.daemon.jobs[0].Health, b.daemon.jobs[0].Last = status.Failed, &b.daemon.runs[0]
+	b.login(Operate)
+	doc := parse(t, b.want(http.StatusOK, "", "/", nil))
+	for _, in := range []string{".need", "table"} {
+		if got := doc.Find(in + " .s.bad").Text(); got != "Failing for 25 h" {
+			t.Errorf("%s: %q", in, got)
+		}
+	}
+}
+
 // A mirror is made from an address; nothing that reaches the machine can be, and no file is overwritten.
 func TestNewMirror(t *testing.T) {
 	b, file := newEditor(t, "url = \"https://a.example/\"\n")
@@ -357,6 +383,12 @@ func TestNewMirror(t *testing.T) {
 	if !slices.Equal(b.daemon.did, []string{"reload"}) {
 		t.Errorf("the daemon did %q", b.daemon.did)
 	}
+	b.daemon.jobs = append(b.daemon.jobs, status.Job{Name: "later"})
+	b.do("/new", url.Values{"url": {"d.example"}, "name": {"later"}, "every": {"@weekly"}, "do": {"save"}})
+	b.do("/new", url.Values{"url": {"e.example"}, "name": {"byhand"}, "every": {""}, "do": {"save"}})
+	if !slices.Equal(b.daemon.did, []string{"reload", "reload", "pause later", "reload"}) {
+		t.Errorf("saved only: the daemon did %q", b.daemon.did)
+	}
 	for _, bad := range []url.Values{
 		{"url": {"https://c.example/"}, "name": {"site"}},
 		{"url": {"https://c.example/"}, "name": {"../site"}},
@@ -371,7 +403,7 @@ func TestNewMirror(t *testing.T) {
 	}
 	b.want(http.StatusUnprocessableEntity, "make it on the machine: mirrord init", "/new",
 		url.Values{"url": {"http://192.168.1.1/"}})
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(left) != 2 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "*")); len(left) != 4 {
 		t.Errorf("files are %v", left)
 	}
 	b.do("/new", url.Values{"url": {"https://c.example/\"\n[hooks]\nafter = \"id\""}, "every": {"@daily"}})

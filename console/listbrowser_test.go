@@ -67,6 +67,10 @@ func glance(now time.Time) func(d *fakeDaemon) {
 			}
 			d.jobs = append(d.jobs, j)
 		}
+		for i := range 3 {
+			at := now.Add(-time.Duration(72-24*i) * time.Hour)
+			d.bad = append([]status.Run{{Verdict: status.VerdictError, Started: at}}, d.bad...)
+		}
 		for i := range 24 {
 			r := status.Run{Verdict: status.VerdictComplete, Changed: i * 13 % 17, Published: true}
 			if i%11 == 4 {
@@ -92,6 +96,15 @@ func TestListInBrowser(t *testing.T) {
 			t.Errorf("%s: wider than the screen", kind.suffix)
 		}
 		c.shotOfScreen("console-list" + kind.suffix + ".png")
+		const opens = `(() => { const m = document.getElementById("more-wiki")
+			document.querySelector("[popovertarget=more-wiki]").scrollIntoView({block: "center"})
+			document.querySelector("[popovertarget=more-wiki]").click()
+			const r = m.getBoundingClientRect()
+			return String(m.matches(":popover-open") && r.height > 150 && r.left >= 0 && r.right <= innerWidth) })()`
+		if got := c.ask(opens); got != "true" {
+			t.Errorf("%s: the menu of a row does not open within the screen", kind.suffix)
+		}
+		c.shotOfScreen("list-menu" + kind.suffix + ".png")
 	}
 }
 

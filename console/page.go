@@ -42,6 +42,8 @@ var files embed.FS
 func parsePages() (*template.Template, error) {
 	t := template.New("pages").Funcs(template.FuncMap{
 		"ago":   func(now, t time.Time) template.HTML { return timeTag(t, ago(now, t)) },
+		"since": func(now, t time.Time) string { return count.Ago(now.Sub(t)) },
+		"share": func(n, of int64) int64 { return 100 * n / of },
 		"soon":  func(now, t time.Time, zone string) template.HTML { return timeTag(t, soon(now, t, zone)) },
 		"when":  when,
 		"exact": exact,
@@ -62,6 +64,8 @@ func parsePages() (*template.Template, error) {
 		"n":       count.OfAny,
 		"digits":  digits,
 		"run":     func(j *status.Job) string { return runID(*j) },
+		"pair":    pairPath,
+		"view":    viewPath,
 		"last":    func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")

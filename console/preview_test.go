@@ -33,10 +33,10 @@ func TestPreviewNewMirror(t *testing.T) {
 		switch r.URL.Path {
 		case "/docs/":
 			w.Header().Set("Content-Type", "text/html")
-			w.Write([]byte(`<a href="a.html">a</a>`))
+			w.Write([]byte(`<meta name="generator" content="MediaWiki 1.39"><a href="a.html">a</a>`))
 		case "/docs/a.html":
 			w.Header().Set("Content-Type", "text/html")
-			w.Write([]byte("<p>A page."))
+			w.Write([]byte(`<div id="root"></div><script src="a.js"></script>`))
 		case "/moved":
 			http.Redirect(w, r, "http://other.example/", http.StatusMovedPermanently)
 		default:
@@ -61,8 +61,11 @@ func TestPreviewNewMirror(t *testing.T) {
 	page := preview()
 	doc := parse(t, page)
 	got := strings.Join(strings.Fields(doc.Find("#preview").Text()), " ")
-	if !strings.Contains(got, "2 files") || !strings.Contains(got, "2: these are all") {
-		t.Errorf("the preview says %s", got)
+	for _, want := range []string{"2 files", "2: these are all", "Programmediawiki", "Pages by script1 of 2",
+		"Already hereno mirror of this host"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the preview says %s, without %q", got, want)
+		}
 	}
 	if name := doc.Find("#name").AttrOr("value", ""); name != "docs" {
 		t.Errorf("the name is %q", name)

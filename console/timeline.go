@@ -62,25 +62,6 @@ type viewData struct {
 	Asked   asked
 }
 
-// Older is the version before the one that is shown; nil for the oldest.
-func (d viewData) Older() *record.Version {
-	if d.Index == 0 {
-		return nil
-	}
-	return &d.Versions[d.Index-1]
-}
-
-// Newer is the version after the one that is shown; nil for the newest.
-func (d viewData) Newer() *record.Version {
-	if d.Index+1 == len(d.Versions) {
-		return nil
-	}
-	return &d.Versions[d.Index+1]
-}
-
-// At is the address of the same page in another version.
-func (d viewData) At(version int) string { return viewPath(d.Job, version, d.Path) }
-
 // State is the version in which the page that is shown changed last; 0 when that is not known.
 func (d viewData) State() (number int) {
 	for _, s := range d.States {
@@ -193,9 +174,6 @@ type searchData struct {
 	Number int // of the version; 0 is the current one
 	Found  *look.VersionSearch
 }
-
-// At is where a page of the version that was searched is shown.
-func (d searchData) At(p string) string { return viewPath(d.Job, d.Found.Version.Number, p) }
 
 // searchPage finds pages of one version.
 func searchPage(v *visit) error {

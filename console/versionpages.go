@@ -5,7 +5,6 @@ package console
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"path"
@@ -60,8 +59,6 @@ type diffData struct {
 	*look.Difference
 	Current  int // the version that readers see
 	Up       string
-	Older    int // the pair of versions before and after the one that is shown, when A and B are neighbours
-	Newer    int
 	Dirs     []*diff.Dir
 	Files    []diff.FileChange
 	MoreDirs int
@@ -71,23 +68,8 @@ type diffData struct {
 	Line     timeline
 }
 
-// Beside is the address of the two pages side by side.
-func (d diffData) Beside() string { return pairPath(d.Job, "beside", d.A, d.B, d.Path) }
-
 // Asked is the form that asks since when the newer page says something.
 func (d diffData) Asked() asked { return asked{Job: d.Job, Path: d.Path, Version: d.B} }
-
-// In is the address of the same comparison at another path.
-func (d diffData) In(p string) string {
-	from := d.A
-	if d.Held {
-		from = 0
-	}
-	return pairPath(d.Job, "diff", from, d.B, p)
-}
-
-// Between is the address of another comparison at the same path.
-func (d diffData) Between(from, to int) string { return pairPath(d.Job, "diff", from, to, d.Path) }
 
 // pairPath is the address of a page about two versions; from 0: about the run that is held for review.
 func pairPath(name, page string, from, to int, p string) string {
@@ -99,39 +81,6 @@ func pairPath(name, page string, from, to int, p string) string {
 		q.Set("path", p)
 	}
 	return jobPath(name, page) + "?" + q.Encode()
-}
-
-// Rows are the lines of a page's difference.
-func (d diffData) Rows() []diffRow { return rowsOf(d.Diff) }
-
-// rowsOf are the lines of a difference, with their numbers.
-func rowsOf(p *diff.Page) (out []diffRow) {
-	for i := range p.Hunks {
-		h := &p.Hunks[i]
-		out = append(out, diffRow{Kind: "h", Head: fmt.Sprintf("@@ −%d +%d @@", h.OldStart, h.NewStart)})
-		old, now := h.OldStart, h.NewStart
-		for _, l := range h.Lines {
-			r := diffRow{Op: l.Op, Spans: l.Spans}
-			if l.Op != "+" {
-				r.Old = old
-				old++
-			}
-			if l.Op != "-" {
-				r.New = now
-				now++
-			}
-			r.Kind = map[string]string{"-": "d", "+": "i"}[l.Op]
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// diffRow is a line of a page's difference, or the head of a stretch.
-type diffRow struct {
-	Kind, Head, Op string
-	Old, New       int
-	Spans          []diff.Span
 }
 
 // diffPage compares two versions, or the current one with the run held for review: by directory, or a page
@@ -197,12 +146,6 @@ func (d *diffData) place(v *visit) error {
 		return nil
 	}
 	d.Line = lineOf(v.job, "diff", d.Path, vs, at)
-	if at > 1 {
-		d.Older = vs[at-2].Number
-	}
-	if at+1 < len(vs) {
-		d.Newer = vs[at+1].Number
-	}
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/replica/text"
 	"mirrord/site"
 )
 
@@ -70,7 +69,7 @@ func (s *Server) serveBar(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	own, ours := strings.CutPrefix(rest, wellKnown)
 	if bar == "" || !isNavigation(r) || strings.HasPrefix(rest, "/@@") ||
-		(ours && !strings.HasPrefix(own, "memento/")) {
+		(ours && !strings.HasPrefix(own, "memento/") && !strings.HasPrefix(rest, changedPath)) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Vary", "Sec-Fetch-Dest")
 		redirect(w, http.StatusFound, s.siteAddress(r, name)+rest+query(r.URL))
@@ -187,6 +186,9 @@ func (v barred) says(u, here site.URL, w *words, has func(number int) bool) (*ba
 		if i == len(all)-1 && here.Origin() == v.Primary {
 			at = v.below(here.RequestURI())
 		}
+		if is.Number == v.Number {
+			b.Here = at
+		}
 		switch day := w.Day(is.Time); {
 		case is.Number < v.Number:
 			b.Earlier = barLink{b.Earlier.Sign, at, say(w.Earlier, "date", day), day}
@@ -226,6 +228,15 @@ func (v barred) at(u site.URL, t time.Time) string {
 	return v.below(wellKnown + "memento/" + t.UTC().Format(stamp) + "/" + u.String())
 }
 
+// private begins the head of a page that only navigations get, and no search engine lists.
+func (v barred) private() {
+	h := v.w.Header()
+	clear(h)
+	h.Set("Cache-Control", "no-store")
+	h.Set("Vary", "Sec-Fetch-Dest")
+	h.Set("X-Robots-Tag", "noindex")
+}
+
 // words chooses the language for a reader, of a page that may have one.
 func (v barred) words(head []byte) *words {
 	page := ""
@@ -251,24 +262,21 @@ func (v barred) send(r Resource, head []byte, at string) error {
 		return err
 	}
 	b.Alone = at
-	title := ""
-	if strings.Contains(r.MIME, "html") {
-		title = strings.TrimSpace(text.Title(head, r.Charset))
+	all, known, err := history(v.r.Context(), v.site, r.URL)
+	if err != nil {
+		return err
 	}
-	if title == "" {
-		title = r.URL.RequestURI()
+	if (inEffect(all, v.Time) > 0 || (!known && b.Earlier.Address != "")) && r.Size <= largestFramed {
+		b.Changed = strings.Replace(v.at(r.URL, v.Time), mementos, changedPath, 1)
 	}
-	h := v.w.Header()
-	clear(h)
-	h.Set("Cache-Control", "no-store")
-	h.Set("Vary", "Sec-Fetch-Dest")
-	h.Set("X-Robots-Tag", "noindex")
-	h.Set("Link", link(r.URL.String(), `rel="canonical"`))
+	v.private()
+	v.w.Header().Set("Link", link(r.URL.String(), `rel="canonical"`))
 	scheme, host, _ := strings.Cut(v.bar, "://")
 	v.sendPage(v.w, v.r, http.StatusOK, "framed", struct {
 		W            *words
 		Bar          *bar
 		Title, Frame string
-	}{w, b, title + " · " + w.Day(v.Time), marked(at)}, "script-src 'self'", "frame-src "+scheme+"://*."+host)
+	}{w, b, titleOf(r, head) + " · " + w.Day(v.Time), marked(at)},
+		"script-src 'self'", "frame-src "+scheme+"://*."+host)
 	return nil
 }

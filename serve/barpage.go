@@ -48,7 +48,8 @@ const barStyle = `.bar { display: flex; flex-wrap: wrap; gap: 4px 18px; align-it
 
 const barText = `<header class="bar" lang="{{.W.Lang}}"><span class="of">{{strong .W.Copy "site" .Of}}</span><span>{{strong .W.AsOf "date" (.W.When .Time) "n" .Number "m" .Newest}}</span>
 <nav aria-label="{{.W.About}}">{{template "step" .Earlier}}{{template "step" .Later}}{{if and .Calendar (gt .Newest 1)}}<details><summary class="b">{{.W.Calendar}}</summary>{{template "days" .Calendar}}</details>{{end}}</nav>
-{{with .Live}}<a href="{{.}}" rel="noreferrer">{{$.W.Live}} ↗</a>
+{{with .Changed}}<a href="{{.}}">{{$.W.Changed}}</a>
+{{end}}{{with .Live}}<a href="{{.}}" rel="noreferrer">{{$.W.Live}} ↗</a>
 {{end}}{{with .Find}}<form action="{{.}}" role="search"><input type="hidden" name="site" value="{{$.Name}}"><input type="search" name="q" maxlength="1000" required placeholder="{{$.W.Search}}" aria-label="{{$.W.Search}}"></form>
 {{end}}{{with .Alone}}<a class="b" href="{{.}}" title="{{$.W.Alone}}" referrerpolicy="origin">{{$.W.Hide}}</a>
 {{end}}</header>`
@@ -58,7 +59,7 @@ const barDays = `<dl>
 {{end}}</dd></div>{{end}}</dl>`
 
 // barAbove is a bar over one of our own pages.
-const barAbove = `<style>body:has(.bar) { max-width: none; margin: 0; padding: 0 } .bar + main { margin: 2rem auto; padding: 0 1rem }
+const barAbove = `<style>body:has(.bar) { max-width: none; margin: 0; padding: 0 } .bar + main { max-width: 66rem; margin: 2rem auto; padding: 0 1rem }
 ` + barStyle + `</style>{{template "bar" .}}`
 
 const barStep = `{{if .Address}}<a class="b" href="{{.Address}}" title="{{.What}}" aria-label="{{.What}}">{{.Sign}}</a>{{else}}<span class="b off" role="img" title="{{.What}}" aria-label="{{.What}}">{{.Sign}}</span>{{end}}`
@@ -70,6 +71,8 @@ type bar struct {
 	Time           time.Time
 	Number, Newest int // of the version
 	Earlier, Later barLink
+	Here           string // the page in this version; "" when it lacks it
+	Changed        string // what made it so; "" when it did not change
 	Live           string // the page at its origin; "" without one
 	Find           string // where texts are searched; "" when they are not
 	Alone          string // the page without its bar

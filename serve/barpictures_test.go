@@ -34,7 +34,11 @@ func pictureSites() fakeSites {
 	s := &fakeSite{primary: origin[:len(origin)-1], title: "Kestrel Observatory"}
 	for n := 1; n <= 12; n++ {
 		v := &fakeVersion{Version: Version{n, time.Date(2026, 8, 30+7*n, 4, 0, 0, 0, time.UTC)}, site: s}
-		v.files = []fakeFile{{url: origin + "visit.html", path: "visit.html", mime: "text/html", body: observatory},
+		visit := observatory
+		if n < 6 {
+			visit = strings.NewReplacer("Wednesday", "Thursday", "20:00", "19:00").Replace(visit)
+		}
+		v.files = []fakeFile{{url: origin + "visit.html", path: "visit.html", mime: "text/html", body: visit},
 			{url: origin + "gallery/", path: "gallery/index.html", mime: "text/html", body: "gallery"}}
 		if n < 12 {
 			v.files = append(v.files, fakeFile{
@@ -68,6 +72,8 @@ func eachReaderPage(t *testing.T, do func(ctx context.Context, name string)) {
 	pages := []readerPage{
 		{"bar", mirror + "/visit.html", "en", calendar, "version 12 of 12"},
 		{"missing", mirror + "/gallery/plates/old-12.html", "en", "", "on 22 Nov 2026. The site answered 404."},
+		{"changed", base + "/~kestrel" + changedPath + "20261011040000/https://kestrel.example/visit.html", "en",
+			"", "from Wednesday to Sunday, from 20:00"},
 		{"list", base + "/", "en", "", "Kestrel Observatory"},
 		{"find", base + findPath + "?q=hours", "en", "", "0 results"},
 		{"no-mirror", base + "/nosuch/", "en", "", "no such mirror"},
@@ -81,6 +87,8 @@ func eachReaderPage(t *testing.T, do func(ctx context.Context, name string)) {
 			readerPage{"bar-" + w.Lang, mirror + "/visit.html", w.Lang, calendar, w.Live},
 			readerPage{"missing-" + w.Lang, mirror + "/gallery/plates/old-12.html", w.Lang, "", w.Missing},
 			readerPage{"never-" + w.Lang, mirror + "/nosuch", w.Lang, "", w.Never},
+			readerPage{"changed-" + w.Lang, base + "/~kestrel" + changedPath +
+				"20261011040000/https://kestrel.example/visit.html", w.Lang, "", w.Changed},
 			readerPage{"list-" + w.Lang, base + "/", w.Lang, "", w.Mirrors},
 			readerPage{"find-" + w.Lang, base + findPath + "?q=hours", w.Lang, "", w.Words})
 	}

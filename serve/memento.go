@@ -30,6 +30,9 @@ const stamp = "20060102150405"
 // memento answers a request below wellKnown.
 func (v *view) memento(rest string) error {
 	kind, arg, _ := strings.Cut(rest, "/")
+	if kind == "changed" && v.framed == "" {
+		kind = ""
+	}
 	switch kind {
 	case "timegate":
 		if u, ok := v.original(arg); ok {
@@ -48,14 +51,17 @@ func (v *view) memento(rest string) error {
 		if u, ok := v.original(arg); ok {
 			return v.timeMap(u, form)
 		}
-	case "memento":
+	case "memento", "changed":
 		at, arg, _ := strings.Cut(arg, "/")
 		t, err := time.Parse(stamp, at)
 		if err != nil || len(at) != len(stamp) {
 			http.Error(v.w, "a version is named by a time as 20061231235959", http.StatusBadRequest)
 			return nil
 		}
-		if u, ok := v.original(arg); ok {
+		switch u, ok := v.original(arg); {
+		case ok && kind == "changed":
+			return barred{v}.change(u, t)
+		case ok:
 			return v.version(u, t)
 		}
 	case "mirror":
@@ -244,6 +250,15 @@ func lookUp(ctx context.Context, s Site, number int, u site.URL) (Resource, bool
 	return snap.Table.Find(u)
 }
 
+// allStates returns the states of u, by looking into every version if the site does not know them.
+func allStates(ctx context.Context, s Site, u site.URL) ([]State, error) {
+	all, known, err := states(ctx, s, u)
+	if err != nil || known {
+		return all, err
+	}
+	return slowHistory(ctx, s, u)
+}
+
 // slowHistory looks into every version.
 func slowHistory(ctx context.Context, s Site, u site.URL) (out []State, err error) {
 	all, err := s.Versions()
@@ -269,17 +284,23 @@ func slowHistory(ctx context.Context, s Site, u site.URL) (out []State, err erro
 	return out, nil
 }
 
+// asOf opens the version that was in effect at a time, the n-th of all. The caller releases it.
+func (v *view) asOf(t time.Time) (all []Version, n int, err error) {
+	all, err = v.site.Versions()
+	if err == nil && len(all) == 0 {
+		err = ErrNoVersion
+	}
+	if err == nil {
+		n = inEffect(all, t)
+		v.Snapshot, err = v.site.Snapshot(v.r.Context(), all[n].Number)
+	}
+	return all, n, err
+}
+
 // version sends the Memento of u that was in effect at t.
 func (v *view) version(u site.URL, t time.Time) error {
-	all, err := v.site.Versions()
+	all, n, err := v.asOf(t)
 	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		return ErrNoVersion
-	}
-	n := inEffect(all, t)
-	if v.Snapshot, err = v.site.Snapshot(v.r.Context(), all[n].Number); err != nil {
 		return err
 	}
 	defer v.release()

@@ -29,6 +29,8 @@ func parsePages() (*template.Template, error) {
 		"days":    barDays,
 		"above":   barAbove,
 		"search":  searchForm,
+		"changed": changedPage,
+		"line":    changedLine,
 		"index":   indexPage,
 		"find":    findPage,
 	}, nil)
@@ -60,8 +62,8 @@ const headPage = `<!DOCTYPE html>
 <html lang="{{.Lang}}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
 <link rel="icon" href="/.well-known/mirrord/icon.svg" type="image/svg+xml">
 <style>
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f7f8fa; --panel: #fff; --line: #e3e6ea; --link: #0b5cad; --good: #176f33; --warn: #855700; --bad: #b42318 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --paper: #0f1317; --panel: #171c22; --line: #2a313a; --link: #6fb1f5; --good: #5fce80; --warn: #e8b450; --bad: #ff8d80 } }
+:root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f7f8fa; --panel: #fff; --line: #e3e6ea; --link: #0b5cad; --good: #176f33; --warn: #855700; --bad: #b42318; --ins: #c9f0d1; --del: #ffd2cd }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --paper: #0f1317; --panel: #171c22; --line: #2a313a; --link: #6fb1f5; --good: #5fce80; --warn: #e8b450; --bad: #ff8d80; --ins: #123d1f; --del: #4d1a17 } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 1.5rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper) }
 h1 { font-size: 1.6rem; letter-spacing: -.015em } a { color: var(--link) } small { color: var(--soft) } td:first-child > a { font-weight: 600 } label { white-space: nowrap }
 input, button { font: inherit; color: inherit; background: var(--panel); border: 1px solid #7f8893; border-radius: 6px; padding: .35rem .7rem; margin: .2rem 0 } :focus-visible { outline: 3px solid var(--link) }
@@ -73,7 +75,9 @@ main.one { max-width: 42rem; margin: 2rem auto } main.one h1 { margin-bottom: 0;
 .panel { padding: .3rem 1.1rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } .panel h2 { font-size: 1rem; margin: 1.2rem 0 .3rem } .panel + .panel { margin-top: 1rem } .panel + .panel h2 { margin-top: .5rem }
 .panel .b { display: inline-block; margin: .2rem .3rem .2rem 0; padding: .4rem .8rem; border: 1px solid #7f8893; border-radius: 6px; color: inherit; text-decoration: none } .panel .first { background: var(--link); border-color: var(--link); color: var(--panel) }
 .panel dl { margin: 0 } .panel dl div { display: flex } .panel dt { flex: none; width: 6.5em; padding: 3px 0; color: var(--soft) } .panel dd { margin: 0 } .panel dd a { display: inline-block; min-width: 1.5em; padding: 3px 5px; text-align: center }
-@media (max-width: 600px) { .more { display: none } }
+del { background: var(--del) } ins { background: var(--ins) } del, ins { border-radius: 3px; padding: 0 .1em }
+.changed { table-layout: fixed } .changed p { position: relative; margin: .3rem 0; padding-inline-start: 1rem; overflow-wrap: anywhere; color: var(--soft) } .changed :is(.was, .is) { color: inherit } .changed :is(.was, .is)::before { position: absolute; inset-inline-start: 0 } .changed .was::before { content: "\2212"; color: var(--bad) } .changed .is::before { content: "+"; color: var(--good) }
+@media (max-width: 600px) { .more { display: none } .changed thead { position: absolute; clip-path: inset(50%); width: 1px; overflow: hidden } .changed :is(tbody, tr, td), .changed { display: block } .changed td:first-child { border-bottom: 0; padding-bottom: 0 } .changed td::before { content: attr(data-label); font-size: .84rem; font-weight: 600; color: var(--soft) } }
 body:has(.status) { max-width: 96rem }
 .status td, .status th { font-size: .9rem } .status :is(th, time, td.n, .s, td:first-child) { white-space: nowrap } .bad { font-weight: bold }
 .s::before { content: "\25CF\00A0"; color: var(--soft) } .ok::before { color: var(--good) } .failed::before, .damaged::before, .suspicious::before { color: var(--bad) } .stale::before, .gaps::before, .partial::before, .invalid::before { color: var(--warn) }

@@ -13,15 +13,11 @@ import (
 
 // timeMap lists the Mementos of u.
 func (v *view) timeMap(u site.URL, form string) error {
-	all, known, err := history(v.r.Context(), v.site, u)
-	if err == nil && !known {
-		var changes []State
-		changes, err = slowHistory(v.r.Context(), v.site, u)
-		all = mementosOf(changes)
-	}
+	changes, err := allStates(v.r.Context(), v.site, u)
 	if err != nil {
 		return err
 	}
+	all := mementosOf(changes)
 	if len(all) == 0 {
 		v.never(v.w, v.r, u)
 		return nil

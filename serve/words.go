@@ -32,6 +32,8 @@ type words struct {
 
 	Calendar, Version string
 
+	Changed, NoWord, Always string
+
 	Live, Search string
 	Hide, Alone  string
 

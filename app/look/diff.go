@@ -14,7 +14,6 @@ import (
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/phm/diff"
-	"mirrord/replica/text"
 	"mirrord/scheduler/control"
 	"mirrord/site"
 	"mirrord/store"
@@ -207,7 +206,7 @@ func (c *Difference) comparePage(old, now *pastTree, words bool) error {
 		c.What = diff.Changed
 	}
 	if words {
-		before, after = wordsOf(before), wordsOf(after)
+		before, after = diff.Said(before), diff.Said(after)
 	}
 	if large || large2 {
 		c.Diff = &diff.Page{Large: true}
@@ -216,15 +215,6 @@ func (c *Difference) comparePage(old, now *pastTree, words bool) error {
 		c.Diff.Cut = time.Since(start) >= timeout
 	}
 	return nil
-}
-
-// wordsOf is what a page says; a body that is no page stays.
-func wordsOf(b diff.Body) diff.Body {
-	if !isHTML(b.Type) {
-		return b
-	}
-	lines := text.Lines(text.Extract(b.Data))
-	return diff.Body{Data: []byte(strings.Join(lines, "\n")), Type: "text/plain"}
 }
 
 // bodyOf reads a file of a version for comparing. One that is not there is empty; a large one is not read.

@@ -19,6 +19,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/mirror/result"
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
@@ -35,6 +36,9 @@ type Preview struct {
 	Leads    string        `json:"leads,omitempty"`   // where the entry point leads, when that is elsewhere
 	Robots   string        `json:"robots"`            // what robots.txt says
 	Sitemaps []string      `json:"sitemaps,omitempty"`
+	Programs []string      `json:"programs,omitempty"` // that make the pages, with profiles (mirrord help profiles)
+	Pages    int           `json:"pages,omitempty"`    // that were fetched
+	Scripted int           `json:"scripted,omitempty"` // of these without text: their scripts make it
 	Requests []PreviewLook `json:"requests"`
 	Whole    bool          `json:"whole,omitempty"` // these were all: the figures are exact
 
@@ -180,6 +184,9 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 		p.Entry, p.Problem = "not requested", fmt.Sprintf("the entry point %s: %s", p.URL, why)
 		return nil
 	}
+	if p.Programs, err = report.Programs(s); err != nil {
+		return err
+	}
 	dirs := map[string]*PreviewDir{}
 	var sizes, bodies int64
 	var grows growth
@@ -200,6 +207,12 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 		if r.Body != record.NoBody {
 			bodies++
 			sizes += r.Size
+			if strings.Contains(r.MIME, "html") {
+				p.Pages++
+			}
+			if result.Cut(r.Cut)&result.SaysNothing != 0 {
+				p.Scripted++
+			}
 		}
 		name := previewDir(r.URL)
 		if dirs[name] == nil {

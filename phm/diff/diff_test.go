@@ -136,7 +136,7 @@ func TestTreesAgainstCounting(t *testing.T) {
 
 func page(s string) Body { return Body{[]byte(s), "text/html"} }
 
-func text(t *testing.T, p *Page) string {
+func textOf(t *testing.T, p *Page) string {
 	t.Helper()
 	var b strings.Builder
 	if err := p.WriteText(&b, Titles{"old", "new"}); err != nil {
@@ -202,7 +202,7 @@ func TestPages(t *testing.T) {
 		{"many lines", page(strings.Repeat("\n", maxLines)), page("a\n"),
 			"(the files differ; they are too large to be compared line by line)\n"},
 	} {
-		if got := text(t, Pages(tc.a, tc.b, Options{})); got != tc.want {
+		if got := textOf(t, Pages(tc.a, tc.b, Options{})); got != tc.want {
 			t.Errorf("%s:\n%q\nwant\n%q", tc.name, got, tc.want)
 		}
 	}
@@ -217,12 +217,29 @@ func TestPagesMarkWords(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	old, now := p.Hunks[0].Lines[0].Spans, p.Hunks[0].Lines[1].Spans
-	if !slices.Contains(old, Span{"2", true}) || !slices.Contains(now, Span{"4", true}) || len(old) != 3 {
+	if !slices.Contains(old, Span{"12", true}) || !slices.Contains(now, Span{"14", true}) || len(old) != 3 {
 		t.Errorf("%+v, %+v", old, now)
 	}
 	p = Pages(page("entirely one thing\n"), page("0123456789\n"), Options{})
 	if s := p.Hunks[0].Lines[0].Spans; len(s) != 1 || s[0].Changed {
 		t.Errorf("lines that have nothing to do with one another are marked: %+v", s)
+	}
+}
+
+// Words that moved to another line are not marked: only those that changed are, in lines of any number.
+func TestPagesMarkWordsAcrossLines(t *testing.T) {
+	p := Pages(Body{[]byte("We open on\nFridays at 19:00, and at noon.\n"), "text/plain"},
+		Body{[]byte("We open\non Fridays\nat 20:30, and at noon.\n"), "text/plain"}, Options{})
+	var marked []string
+	for _, l := range p.Hunks[0].Lines {
+		for _, s := range l.Spans {
+			if s.Changed {
+				marked = append(marked, l.Op+s.Text)
+			}
+		}
+	}
+	if got := strings.Join(marked, " "); got != "-19 -00 +20 +30" {
+		t.Errorf("marked: %s", got)
 	}
 }
 

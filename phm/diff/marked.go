@@ -12,6 +12,8 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"mirrord/replica/text"
 )
 
 // Marked are two versions of a page in UTF-8, in which the words that the other one has not are elements: del
@@ -20,6 +22,17 @@ type Marked struct {
 	Pages [2][]byte
 	Words [2]int // how many are marked
 	Cut   bool   // time ran out, or there is too much: nothing is marked
+}
+
+// Said is what a page says: its title, and a line for each block of its text. A body that is no page stays.
+// Its type may have the charset that the answer named.
+func Said(b Body) Body {
+	if m := mimeType(b); m != "text/html" && m != "application/xhtml+xml" {
+		return b
+	}
+	_, charset, _ := strings.Cut(b.Type, "charset=")
+	title, said := text.Page(b.Data, charset, true)
+	return Body{Data: []byte(title + "\n" + said), Type: "text/plain"}
 }
 
 // Mark compares two pages by words. head is what each gets at the start of its head element. ok is false
@@ -62,7 +75,7 @@ func pieces(text string) (out []piece) {
 		case kind == html.ErrorToken:
 			return append(out, piece{raw: raw, head: !placed})
 		case kind == html.TextToken && within == 0:
-			out = append(out, wordsIn(raw)...)
+			out = append(out, wordsIn(raw, spaceless)...)
 			continue
 		case within != 0 && kind == html.EndTagToken && tag == within:
 			within = 0
@@ -104,8 +117,13 @@ func isDirective(z *html.Tokenizer) bool {
 	return false
 }
 
-// wordsIn parts a text into words and what separates them. In scripts without spaces a character is a word.
-func wordsIn(raw string) (out []piece) {
+// spaceless are the scripts without spaces: in them a character is a word.
+func spaceless(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
+}
+
+// wordsIn parts a text into words and what separates them; some characters are a word each.
+func wordsIn(raw string, isWord func(rune) bool) (out []piece) {
 	add := func(s string, isWord bool) {
 		p := piece{raw: s}
 		if isWord {
@@ -117,8 +135,8 @@ func wordsIn(raw string) (out []piece) {
 	}
 	from, inWord := 0, false
 	for i, r := range raw {
-		alone := unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai)
-		if isWord := !unicode.IsSpace(r); (isWord == inWord) && !alone {
+		alone := isWord(r)
+		if within := !unicode.IsSpace(r); (within == inWord) && !alone {
 			continue
 		}
 		add(raw[from:i], inWord)
@@ -154,6 +172,8 @@ func compareWords(a, b []piece, o Options) bool {
 	dmp := diffmatchpatch.New()
 	dmp.DiffTimeout = o.Timeout
 	rx, ry, words := dmp.DiffLinesToRunes(x, y)
+	defer markBetween(a)
+	defer markBetween(b)
 	for _, d := range dmp.DiffCharsToLines(dmp.DiffMainRunes(rx, ry, false), words) {
 		count := strings.Count(d.Text, "\n")
 		if d.Type != diffmatchpatch.DiffInsert {
@@ -164,6 +184,14 @@ func compareWords(a, b []piece, o Options) bool {
 		}
 	}
 	return true
+}
+
+// markBetween marks what separates words that are marked.
+func markBetween(all []piece) {
+	for i := 1; i < len(all)-1; i++ {
+		isSpace := all[i].raw != "" && strings.TrimSpace(all[i].raw) == ""
+		all[i].changed = all[i].changed || (isSpace && all[i-1].changed && all[i+1].changed)
+	}
 }
 
 // pass returns the pieces after so many words, each of which is changed or not.
@@ -181,10 +209,6 @@ func pass(all []piece, words int, changed bool) []piece {
 // write puts a page together. Words that follow one another with nothing but space between are one element.
 func write(all []piece, tag, head string) (page []byte, words int) {
 	changed := func(i int) bool { return 0 <= i && i < len(all) && all[i].changed }
-	for i := range all {
-		isSpace := all[i].raw != "" && strings.TrimSpace(all[i].raw) == ""
-		all[i].changed = all[i].changed || (isSpace && changed(i-1) && changed(i+1))
-	}
 	var b bytes.Buffer
 	for i, p := range all {
 		if p.head {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/sergi/go-diff/diffmatchpatch"
@@ -16,8 +17,7 @@ const (
 	MaxBytes = 8 << 20 // of each file
 	// of both; the library has a character for each distinct line, and there are about 1.1 million characters
 	maxLines   = 500_000
-	maxRefined = 2000                  // bytes of a line in which the changed words are looked for
-	maxPairs   = 200                   // lines in which they are looked for
+	maxRefined = 200                   // stretches of lines in which the changed words are looked for
 	refineTime = 10 * time.Millisecond // for one of them
 )
 
@@ -159,59 +159,75 @@ func pair(before, after []string) []Line {
 	return out
 }
 
-// refine marks what changed within lines: the first line that went is held against the first that came in its
-// place, and so on.
+// refine marks the words that differ where lines were replaced by others.
 func refine(lines []Line) []Line {
-	dmp := diffmatchpatch.New()
-	dmp.DiffTimeout = refineTime
 	done := 0
-	for i := 0; i < len(lines); {
-		if lines[i].Op != "-" {
+	for i := 0; i < len(lines) && done < maxRefined; {
+		from := i
+		for i < len(lines) && lines[i].Op == "-" {
 			i++
-			continue
 		}
-		from, mid := i, i
-		for mid < len(lines) && lines[mid].Op == "-" {
-			mid++
+		mid := i
+		for i < len(lines) && lines[i].Op == "+" {
+			i++
 		}
-		end := mid
-		for end < len(lines) && lines[end].Op == "+" {
-			end++
+		switch {
+		case from == i:
+			i++
+		case from < mid && mid < i:
+			markWords(lines[from:mid], lines[mid:i])
+			done++
 		}
-		for k := range min(mid-from, end-mid) {
-			if done++; done > maxPairs {
-				return lines
-			}
-			refinePair(dmp, &lines[from+k], &lines[mid+k])
-		}
-		i = end
 	}
 	return lines
 }
 
-func refinePair(dmp *diffmatchpatch.DiffMatchPatch, a, b *Line) {
-	x, y := a.Spans[0].Text, b.Spans[0].Text
-	if len(x) > maxRefined || len(y) > maxRefined {
-		return
-	}
-	diffs := dmp.DiffCleanupSemantic(dmp.DiffMainRunes([]rune(x), []rune(y), false))
-	var sx, sy []Span
-	common := 0
-	for _, d := range diffs {
-		switch d.Type {
-		case diffmatchpatch.DiffDelete:
-			sx = append(sx, Span{d.Text, true})
-		case diffmatchpatch.DiffInsert:
-			sy = append(sy, Span{d.Text, true})
-		default:
-			common += len(strings.TrimSpace(d.Text))
-			sx, sy = append(sx, Span{Text: d.Text}), append(sy, Span{Text: d.Text})
+// markWords marks the words that differ between lines and those that replaced them.
+func markWords(a, b []Line) {
+	x, y := wordsOf(a), wordsOf(b)
+	compareWords(x, y, Options{Timeout: refineTime})
+	common, all := 0, [2]int{}
+	for i, side := range [][]piece{x, y} {
+		for _, p := range side {
+			all[i] += len(p.word)
+			if i == 0 && !p.changed {
+				common += len(p.word)
+			}
 		}
 	}
-	if 3*common < min(len(x), len(y)) || len(sx) == 0 || len(sy) == 0 { // other lines, not changed ones
+	if 3*common < min(all[0], all[1]) { // other lines, not changed ones
 		return
 	}
-	a.Spans, b.Spans = sx, sy
+	setSpans(a, x)
+	setSpans(b, y)
+}
+
+// wordsOf are the words of lines, without their punctuation; each line ends with a piece of its own.
+func wordsOf(lines []Line) (out []piece) {
+	isWord := func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) || spaceless(r) }
+	for i := range lines {
+		out = append(append(out, wordsIn(lines[i].Text(), isWord)...), piece{raw: "\n"})
+	}
+	return out
+}
+
+// setSpans is the reverse of wordsOf: it parts lines where changed words begin and end.
+func setSpans(lines []Line, all []piece) {
+	var spans []Span
+	for _, p := range all {
+		n := len(spans)
+		switch {
+		case p.raw == "\n":
+			if n > 0 {
+				lines[0].Spans = spans
+			}
+			lines, spans = lines[1:], nil
+		case n > 0 && spans[n-1].Changed == p.changed:
+			spans[n-1].Text += p.raw
+		default:
+			spans = append(spans, Span{p.raw, p.changed})
+		}
+	}
 }
 
 // hunks keeps the changed lines and those around them.

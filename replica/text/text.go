@@ -3,8 +3,7 @@
 // Package text extracts the text of a page, independent of its markup and encoding, and makes short digests
 // of it that can be compared.
 //
-//   - [Extract] decodes and de-tags a page, [Tokens] and [Lines] split the text, [Shingles] are its
-//     k-grams, [Chunks] its fingerprints by lines.
+//   - [Extract] decodes and de-tags a page, [Tokens] splits the text, [Shingles] are its k-grams.
 //   - A [Sketcher] makes a [ContentDigest] of a page's bytes in one pass: 144 bytes that stand for its words
 //     and its shingles, or a [Said]: 16 bytes for its words.
 //   - [SeenPages] says of one page after the other whether one was seen before that says the same.
@@ -205,34 +204,4 @@ func standsAlone(r rune) bool {
 	return r >= 0x3005 && (r <= 0x3007 || (0x3040 <= r && r <= 0x30ff) || (0x31f0 <= r && r <= 0x31ff) ||
 		(0x3400 <= r && r <= 0x4dbf) || (0x4e00 <= r && r <= 0x9fff) ||
 		(0xf900 <= r && r <= 0xfaff) || (0xff66 <= r && r <= 0xff9f) || (0x20000 <= r && r <= 0x3ffff))
-}
-
-// lineWidth is the width that Lines fills, in characters.
-const lineWidth = 72
-
-// Lines re-flows every block of a text to lines of at most 72 characters, filled greedily; a longer word has
-// a line of its own. So lines depend on the text and not on the source of the page.
-func Lines(text string) []string {
-	var out []string
-	for block := range strings.SplitSeq(text, "\n") {
-		var line []byte
-		width := 0
-		for word := range strings.FieldsSeq(block) {
-			n := utf8.RuneCountInString(word)
-			if width > 0 && width+1+n > lineWidth {
-				out = append(out, string(line))
-				line, width = line[:0], 0
-			}
-			if width > 0 {
-				line = append(line, ' ')
-				width++
-			}
-			line = append(line, word...)
-			width += n
-		}
-		if width > 0 {
-			out = append(out, string(bytes.TrimSpace(line)))
-		}
-	}
-	return out
 }

@@ -55,7 +55,7 @@ func trivialClusters(c *replicatest.Corpus, how reference.Chunking, threshold in
 	sets, known := unionfind.New(len(c.Pages)), map[string]uint32{}
 	for i := range c.Pages {
 		said := text.Extract(c.Blobs[c.Pages[i].Blob])
-		chunks := reference.Chunks(text.Lines(said), how)
+		chunks := reference.Chunks(reference.Lines(said), how)
 		words := strings.Join(text.Tokens(said), " ")
 		if p, ok := known[words]; ok {
 			sets.Union(p, uint32(i))

@@ -130,7 +130,7 @@ func (c *goldenCheck) text() {
 		want := c.g.Text[name]
 		said := text.Extract(want.body())
 		c.same("text "+name+": tokens", quoted(text.Tokens(said)), quoted(want.Tokens))
-		c.values("text "+name+": lines", quoted(text.Lines(said)), quoted(want.Lines))
+		c.values("text "+name+": lines", quoted(reference.Lines(said)), quoted(want.Lines))
 	}
 }
 
