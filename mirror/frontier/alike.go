@@ -333,3 +333,68 @@ func (s *SessionIDs) isSample(place string, u site.URL) bool {
 	s.samples[u] = true
 	return true
 }
+
+// A program has other addresses for its pages, which redirect: /?ID to /item/ID, /add/NAME to /?tags=NAME.
+// When eight URLs that differ only in their end redirect to one that has this end, each in the same way,
+// others are redirects without a request, where the mirror has what they lead to. One in 64 is requested all
+// the same, in each run others; one that does not lead there ends it for good.
+
+// endOf returns the place of a URL and of others that differ only in their end, and its end.
+func endOf(u site.URL) (place, end string) {
+	i := strings.LastIndexAny(u.String(), "/?=") + 1
+	return u.String()[:i] + " leads", u.String()[i:]
+}
+
+// leadOf returns what a target has before and behind the end of a URL that redirects there.
+func leadOf(u site.URL, to string) (before, after string, ok bool) {
+	place, end := endOf(u)
+	before, after, ok = strings.Cut(to, end)
+	ok = ok && end != "" && strings.HasPrefix(before, u.Origin()) && !strings.HasPrefix(place, before+" ") &&
+		strings.ContainsAny(before[len(before)-1:], "/?=") && (after == "" || strings.ContainsAny(after[:1], "/?&"))
+	return before, after, ok
+}
+
+// tellLed takes where a URL redirects. The caller holds mu.
+func tellLed(s *SessionIDs, u, to site.URL) {
+	before, after, ok := leadOf(u, to.String())
+	place, _ := endOf(u)
+	l := s.learned[place]
+	switch by := leads(s, u); {
+	case !by.IsZero() && by != to:
+		l.Differs = u.String()
+	case !ok:
+	case l == nil && len(s.learned) < mostAlike:
+		s.learned[place] = &urls.SessionID{
+			Alike: true,
+			Pair:  []string{u.String(), to.String()},
+			Pairs: 1,
+			Run:   s.run,
+		}
+	case l != nil && l.Pairs < alikePairs:
+		if x, y, _ := leadOf(site.Canonical(l.Pair[0]), l.Pair[1]); x != before || y != after {
+			l.Differs = u.String()
+		}
+		l.Pairs++
+		s.some.Store(true)
+	}
+}
+
+// leads returns where a URL redirects by what others do; the zero URL where that is not known, or not in the
+// mirror. The caller holds mu.
+func leads(s *SessionIDs, u site.URL) (to site.URL) {
+	place, end := endOf(u)
+	l := s.learned[place]
+	if (l == nil) || (l.Differs != "") || (l.Pairs < alikePairs) || !s.learns || s.has(u) {
+		return to
+	}
+	before, after, _ := leadOf(site.Canonical(l.Pair[0]), l.Pair[1])
+	if to = site.Canonical(before + end + after); !s.has(to) {
+		return site.URL{}
+	}
+	return to
+}
+
+// isChosen reports whether a URL is requested all the same in this run.
+func isChosen(u site.URL, run int) bool {
+	return (xxh3.HashString(u.String())+uint64(run))%formSample == 0
+}

@@ -170,6 +170,9 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 		return
 	}
 	s.mu.Lock()
+	if place, _ := endOf(u); !leads(s, u).IsZero() {
+		s.learned[place].Differs = u.String()
+	}
 	parts := s.partsRead(u)
 	s.mu.Unlock()
 	if len(parts) == 0 {
@@ -200,12 +203,21 @@ func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
 
 // IsForm reports whether a URL is that of a form, left to the origin.
 func (s *SessionIDs) IsForm(u site.URL) bool {
-	if !s.Some() || (xxh3.HashString(u.String())+uint64(s.run))%formSample == 0 {
+	if !s.Some() || isChosen(u, s.run) {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(formPlaces(u), s.isForm)
+}
+
+// Led takes where a URL redirects.
+func (s *SessionIDs) Led(u, to site.URL) {
+	if (s != nil) && s.learns {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		tellLed(s, u, to)
+	}
 }
 
 // Question returns a document of an origin that is to be requested once more, and whose links Answered then
@@ -319,6 +331,9 @@ func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
 	}
 	switch {
 	case (main == u) || (main.IsZero() && len(places) == 0):
+		if to := leads(s, u); !to.IsZero() && !isChosen(u, s.run) {
+			return to, LedAlike
+		}
 		return u, ""
 	case main.IsZero():
 		s.first[h] = u
@@ -396,7 +411,7 @@ func (s *SessionIDs) Learned() map[string]*urls.SessionID {
 	}
 	out := maps.Clone(s.learned)
 	maps.DeleteFunc(out, func(place string, l *urls.SessionID) bool {
-		few := (l.Frame != 0) && (l.Pairs < alikePairs) // forms
+		few := (l.Frame != 0 || l.Alike) && (l.Pairs < alikePairs) // forms, or redirects
 		return few || (!l.Alike && !l.Bare && (more[place] < 0))
 	})
 	return out
