@@ -339,59 +339,39 @@ func (s *SessionIDs) isSample(place string, u site.URL) bool {
 // others are redirects without a request, where the mirror has what they lead to. One in 64 is requested all
 // the same, in each run others; one that does not lead there ends it for good.
 
-// endOf returns the place of a URL and of others that differ only in their end, and its end.
-func endOf(u site.URL) (place, end string) {
+// ledBy returns the place of a URL and of those that differ only in their end, and this end; by is what
+// stands before it in the URL to which it redirects, "" when that has another end.
+func ledBy(u site.URL, to string) (place, end, by string) {
 	i := strings.LastIndexAny(u.String(), "/?=") + 1
-	return u.String()[:i] + " leads", u.String()[i:]
-}
-
-// leadOf returns what a target has before and behind the end of a URL that redirects there.
-func leadOf(u site.URL, to string) (before, after string, ok bool) {
-	place, end := endOf(u)
-	before, after, ok = strings.Cut(to, end)
-	ok = ok && end != "" && strings.HasPrefix(before, u.Origin()) && !strings.HasPrefix(place, before+" ") &&
-		strings.ContainsAny(before[len(before)-1:], "/?=") && (after == "" || strings.ContainsAny(after[:1], "/?&"))
-	return before, after, ok
+	place, end = u.String()[:i], u.String()[i:]
+	by, ok := strings.CutSuffix(to, end)
+	if !ok || (end == "") || (by == place) || !strings.HasPrefix(by, u.Origin()+"/") ||
+		!strings.ContainsAny(by[len(by)-1:], "/?=") {
+		by = ""
+	}
+	return place + " leads", end, by
 }
 
 // tellLed takes where a URL redirects. The caller holds mu.
 func tellLed(s *SessionIDs, u, to site.URL) {
-	before, after, ok := leadOf(u, to.String())
-	place, _ := endOf(u)
-	l := s.learned[place]
-	switch by := leads(s, u); {
-	case !by.IsZero() && by != to:
-		l.Differs = u.String()
-	case !ok:
-	case l == nil && len(s.learned) < mostAlike:
-		s.learned[place] = &urls.SessionID{
-			Alike: true,
-			Pair:  []string{u.String(), to.String()},
-			Pairs: 1,
-			Run:   s.run,
-		}
-	case l != nil && l.Pairs < alikePairs:
-		if x, y, _ := leadOf(site.Canonical(l.Pair[0]), l.Pair[1]); x != before || y != after {
-			l.Differs = u.String()
-		}
-		l.Pairs++
-		s.some.Store(true)
+	place, _, by := ledBy(u, to.String())
+	if is := leads(s, u); !is.IsZero() && is != to {
+		s.learned[place].Differs = u.String()
+	} else if by != "" {
+		vote(s, place, u, by)
 	}
 }
 
 // leads returns where a URL redirects by what others do; the zero URL where that is not known, or not in the
 // mirror. The caller holds mu.
-func leads(s *SessionIDs, u site.URL) (to site.URL) {
-	place, end := endOf(u)
-	l := s.learned[place]
-	if (l == nil) || (l.Differs != "") || (l.Pairs < alikePairs) || !s.learns || s.has(u) {
-		return to
+func leads(s *SessionIDs, u site.URL) site.URL {
+	place, end, _ := ledBy(u, "")
+	if s.isKnown(place) && s.learns && !s.has(u) {
+		if to := site.Canonical(s.learned[place].Twice + end); s.has(to) {
+			return to
+		}
 	}
-	before, after, _ := leadOf(site.Canonical(l.Pair[0]), l.Pair[1])
-	if to = site.Canonical(before + end + after); !s.has(to) {
-		return site.URL{}
-	}
-	return to
+	return site.URL{}
 }
 
 // isChosen reports whether a URL is requested all the same in this run.

@@ -26,7 +26,7 @@ func TestLeads(t *testing.T) {
 	}{
 		"short":          {"?item%d", "shaare/item%d", 8, nil, true},
 		"tags":           {"add-tag/t%d", "?tags=t%d", 8, nil, true},
-		"inside":         {"node/n%d", "n%d/view?a=1", 8, nil, true},
+		"inside":         {"node/n%d", "n%d/view?a=1", 20, nil, false},
 		"seven":          {"?item%d", "shaare/item%d", 7, nil, false},
 		"a slash":        {"dir%d", "dir%d/", 20, nil, false},
 		"part of it":     {"go/%d", "page1%d", 20, nil, false},

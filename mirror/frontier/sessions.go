@@ -170,7 +170,7 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 		return
 	}
 	s.mu.Lock()
-	if place, _ := endOf(u); !leads(s, u).IsZero() {
+	if place, _, _ := ledBy(u, ""); !leads(s, u).IsZero() {
 		s.learned[place].Differs = u.String()
 	}
 	parts := s.partsRead(u)
@@ -208,7 +208,7 @@ func (s *SessionIDs) IsForm(u site.URL) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(formPlaces(u), s.isForm)
+	return slices.ContainsFunc(formPlaces(u), s.isKnown)
 }
 
 // Led takes where a URL redirects.
@@ -411,7 +411,7 @@ func (s *SessionIDs) Learned() map[string]*urls.SessionID {
 	}
 	out := maps.Clone(s.learned)
 	maps.DeleteFunc(out, func(place string, l *urls.SessionID) bool {
-		few := (l.Frame != 0 || l.Alike) && (l.Pairs < alikePairs) // forms, or redirects
+		few := (len(l.Pair) > 0) && (l.Pairs < alikePairs) // forms, or redirects
 		return few || (!l.Alike && !l.Bare && (more[place] < 0))
 	})
 	return out

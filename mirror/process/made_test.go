@@ -42,7 +42,7 @@ func TestAnswersThatProgramsMade(t *testing.T) {
 	}
 }
 
-// A page that a program made is requested twice when it changed; a file, when it changed at each of three looks.
+// A page that a program made is requested twice when it changed; a file, when it did at each of three looks.
 func TestChangedPagesAreRequestedTwice(t *testing.T) {
 	u := site.Canonical("http://h/a.html")
 	file := fetch.Head{ETag: `"1"`, LastModified: "x"}
