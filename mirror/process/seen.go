@@ -47,15 +47,24 @@ func (s *contentSeen) look(p *Page) (said pageText) {
 		now.Like, now.SameText = old.Like, old.SameText
 	}
 	page := pages.TextEntry{ID: now.ID, Body: now.TextSum()}
+	if !s.wants(&page, again) {
+		return said
+	}
+	page.Said = p.Said() // which takes long: without the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.prepare()
-	if s.kept != nil && err == nil && !(again && s.isKept(&page)) {
-		page.Said = p.Said()
-		err = s.find(&page, now, &said)
+	if s.kept != nil {
+		s.fails(s.find(&page, now, &said))
 	}
-	s.fails(err)
 	return said
+}
+
+// wants reports whether it is to be found out what a page says.
+func (s *contentSeen) wants(page *pages.TextEntry, again bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails(s.prepare())
+	return s.kept != nil && !(again && s.isKept(page))
 }
 
 // find looks for another page that says the same, and adds the page. The caller holds mu.
