@@ -344,22 +344,10 @@ func (s *SessionIDs) isSample(place string, u site.URL) bool {
 func ledBy(u site.URL, to string) (place, end, by string) {
 	i := strings.LastIndexAny(u.String(), "/?=") + 1
 	place, end = u.String()[:i], u.String()[i:]
-	by, ok := strings.CutSuffix(to, end)
-	if !ok || (end == "") || (by == place) || !strings.HasPrefix(by, u.Origin()+"/") ||
-		!strings.ContainsAny(by[len(by)-1:], "/?=") {
+	if by, _ = strings.CutSuffix(to, end); end == "" || by == to || !strings.HasPrefix(by, u.Origin()+"/") {
 		by = ""
 	}
 	return place + " leads", end, by
-}
-
-// tellLed takes where a URL redirects. The caller holds mu.
-func tellLed(s *SessionIDs, u, to site.URL) {
-	place, _, by := ledBy(u, to.String())
-	if is := leads(s, u); !is.IsZero() && is != to {
-		s.learned[place].Differs = u.String()
-	} else if by != "" {
-		vote(s, place, u, by)
-	}
 }
 
 // leads returns where a URL redirects by what others do; the zero URL where that is not known, or not in the

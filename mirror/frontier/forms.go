@@ -54,8 +54,7 @@ func formOn(u site.URL, body []byte) (is bool, said uint64) {
 // tellForm takes a page. The caller holds mu.
 func (s *SessionIDs) tellForm(u site.URL, places []string, is bool, said uint64) (left bool) {
 	for _, place := range places {
-		l := s.learned[place]
-		switch {
+		switch l := s.learned[place]; {
 		case !is && l != nil:
 			l.Differs = u.String()
 		case !is && len(s.plain) < mostAlike:
@@ -71,6 +70,7 @@ func (s *SessionIDs) tellForm(u site.URL, places []string, is bool, said uint64)
 // vote takes one more URL of a place of which eight are to have something in common. The caller holds mu.
 func vote(s *SessionIDs, place string, u site.URL, has string) {
 	switch l := s.learned[place]; {
+	case l == nil && len(s.learned) >= mostAlike:
 	case l == nil || (l.Pairs == 1 && l.Twice != has && l.Differs == ""):
 		s.learned[place] = &urls.SessionID{
 			Twice: has,

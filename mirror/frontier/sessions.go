@@ -213,10 +213,16 @@ func (s *SessionIDs) IsForm(u site.URL) bool {
 
 // Led takes where a URL redirects.
 func (s *SessionIDs) Led(u, to site.URL) {
-	if (s != nil) && s.learns {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		tellLed(s, u, to)
+	if (s == nil) || !s.learns {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	place, _, by := ledBy(u, to.String())
+	if is := leads(s, u); !is.IsZero() && is != to {
+		s.learned[place].Differs = u.String()
+	} else if by != "" {
+		vote(s, place, u, by)
 	}
 }
 
