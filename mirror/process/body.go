@@ -221,7 +221,7 @@ func (r *reading) onlyVolatile(
 		if isMade(h) && r.SkipPlan.Validators.IsSuspect(now, old) {
 			r.SkipPlan.Noise.Suspect(came)
 		}
-		again = !kept && !r.Traits.Spent(old.ID, urls.Differing) && r.SkipPlan.Noise.Waits(came)
+		again = !kept && !r.Traits.Spent(old.ID, urls.Differing) && r.SkipPlan.Noise.Waits(old.URL)
 	} else {
 		r.SkipPlan.Noise.Came(came, revisit.IsKept)
 	}

@@ -303,15 +303,16 @@ func (p *Noise) Again(a PageAnswer) {
 	q := p.waiting[i]
 	p.waiting = slices.Delete(p.waiting, i, i+1)
 	p.mu.Unlock()
-	p.Answered(q, a)
+	if a.At.Sub(q.At) <= atOneMoment {
+		p.Answered(q, a)
+	}
 }
 
-// Waits reports whether a page that changed waits to be requested twice, and all of the change may be noise.
-func (p *Noise) Waits(a PageAnswer) bool {
+// Waits reports whether a page waits to be requested twice.
+func (p *Noise) Waits(u site.URL) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, ok := volatile.Apart(a.Was, a.Body, nil)
-	return ok && p.waits(a.URL) >= 0
+	return p.waits(u) >= 0
 }
 
 // Question returns a page of an origin that is to be requested once more, now; of any origin, and without

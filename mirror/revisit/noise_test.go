@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
@@ -251,6 +252,27 @@ func TestETagsOfATemplate(t *testing.T) {
 		}
 		if later.HasNewTags(addressOf(t, "1.html?page=1"), b) {
 			t.Errorf("%s: of another template, too", name)
+		}
+	}
+}
+
+// A page that changed waits for another answer, which counts when it is of one moment.
+func TestAnotherAnswer(t *testing.T) {
+	u := addressOf(t, "1.html")
+	page := func(n int, after time.Duration) PageAnswer {
+		body := fmt.Sprintf(`<p>lamp</p><script>f({"cputime":"0.%03d"})</script>`, n)
+		return PageAnswer{URL: u, Body: []byte(body), At: noon.Add(after)}
+	}
+	for after, learned := range map[time.Duration]int{time.Second: 1, atOneMoment + 1: 0} {
+		p := NewNoise(3)
+		if p.Waits(u) {
+			t.Error("waits before it came")
+		}
+		if p.Came(page(2, 0), IsOther); !p.Waits(u) {
+			t.Error("does not wait")
+		}
+		if p.Again(page(3, after)); len(p.Known(u)) != learned || p.Waits(u) {
+			t.Errorf("after %v: %d positions", after, len(p.Known(u)))
 		}
 	}
 }
