@@ -55,17 +55,18 @@ func isPage(mime string) bool {
 	return false
 }
 
-// changed has a page that changed requested twice when a program may have made it, as when it changed at each
-// of three looks. So may be one that differs only in what may change by itself, with a hash for its ETag, or
-// with an ETag that changed although its time did not.
+// changed has a page that changed requested twice when a program may have made it. So may be one that differs
+// only in what may change by itself, with a hash for its ETag, or with an ETag that changed although its time
+// did not.
 func changed(p *revisit.Noise, now, old *record.Resource, h *fetch.Head, came revisit.PageAnswer, only bool) {
 	hash := h.ETag != "" && h.ETag != old.ETag && (h.LastModified == "" || now.LastModified == old.LastModified)
 	switch {
-	case isMade(h), old.Recent&3 == 3:
+	case isMade(h):
 		p.Came(came, revisit.IsOther)
 	case only && isPage(now.MIME) && hash:
 		p.Came(came, revisit.IsNew)
 	}
+	p.Changed(old, came)
 }
 
 // answerOf is an answer as it is compared with another one of the same moment.

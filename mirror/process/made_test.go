@@ -11,9 +11,6 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/internal/volatile"
-	"mirrord/mirror/revisit"
-	"mirrord/site"
-	"mirrord/store/record"
 )
 
 func TestAnswersThatProgramsMade(t *testing.T) {
@@ -38,30 +35,6 @@ func TestAnswersThatProgramsMade(t *testing.T) {
 	} {
 		if got := isMade(&c.h); got != c.want {
 			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-// A page that a program made is requested twice when it changed; a file, when it did at each of three looks.
-func TestChangedPagesAreRequestedTwice(t *testing.T) {
-	u := site.Canonical("http://h/a.html")
-	file := fetch.Head{ETag: `"1"`, LastModified: "x"}
-	for name, c := range map[string]struct {
-		h      fetch.Head
-		recent uint16
-		want   bool
-	}{
-		"a program": {fetch.Head{}, 0, true},
-		"a file":    {file, 0, false},
-		"twice":     {file, 1, false},
-		"each time": {file, 3, true},
-	} {
-		p, now := revisit.NewNoise(9), time.Unix(1795867200, 0)
-		old := record.Resource{URL: u, Recent: c.recent}
-		came := answerOf(u, &c.h, []byte(`<p id=views>12 views of 300 words`), now)
-		changed(p, &old, &old, &c.h, came, false)
-		if _, got := p.Question("", 0, now); got != c.want {
-			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"mirrord/internal/volatile"
 	"mirrord/site"
 	"mirrord/site/profile"
+	"mirrord/store/record"
 )
 
 // What differs between two answers of one page at one moment is noise: a token of a form, a quote drawn by
@@ -37,6 +38,8 @@ const (
 	noiseRuns     = 64               // runs after which a position is forgotten that was not seen to differ
 	shapeRuns     = 16               // runs after which two pages of a template are requested twice again
 	mostRedirects = 256              // that are remembered
+	mostIdle      = 5                // the binary logarithm of the runs after which that is tried, at most
+	changedLast   = 3                // looks in a row at which a page changed that is then requested twice
 	surePages     = 2                // pages on which words or a region differed until that is believed
 	sureWide      = 3                // the same of a number whose neighbours vary
 	sureGap       = 2                // URLs at which what stands between two texts differed, three times in all
@@ -49,6 +52,8 @@ const NoiseFact = "places"
 
 // noiseFact is the value of NoiseFact.
 type noiseFact struct {
+	Idle      int            `json:"idle"`  // runs in a row that requested changed pages twice in vain
+	Tried     int            `json:"tried"` // the last of these runs
 	Shapes    []shapeFact    `json:"shapes,omitempty"`
 	Positions []PositionFact `json:"positions,omitempty"`
 	Redirects []string       `json:"redirects,omitempty"` // that lead elsewhere in each answer
@@ -77,10 +82,14 @@ type Noise struct {
 	known atomic.Pointer[knownNoise]
 
 	mu        sync.Mutex
+	idle      int
+	tried     int
 	shapes    map[uint64]*shapeFact
 	positions map[volatile.Position]*PositionFact
 	asked     int // pages of this run
+	again     int // of these, pages that changed each time
 	looked    int // and pages that the mirror has but for noise
+	saw       bool
 	waiting   []*Twice
 	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
 	drawn     []uint64
@@ -116,7 +125,7 @@ func (p *Noise) Read(fact []byte) error {
 	if err := json.Unmarshal(fact, &f); err != nil {
 		return err
 	}
-	p.drawn = f.Drawn
+	p.idle, p.tried, p.drawn = f.Idle, f.Tried, f.Drawn
 	maps.Copy(p.parts, f.Parts)
 	for i := range f.Shapes {
 		if s := &f.Shapes[i]; s.Run+shapeRuns > p.run {
@@ -292,6 +301,23 @@ func (p *Noise) wait(q *Twice) {
 	p.ripe.Store(true)
 }
 
+// Changed says that a page of the mirror came with another body, in more than is known to vary. rec is its
+// record before.
+func (p *Noise) Changed(rec *record.Resource, a PageAnswer) {
+	const always = 1<<(changedLast-1) - 1
+	if len(a.Body) > volatile.MaxBody || rec.Recent&always != always {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	early := p.run < p.tried+1<<min(p.idle, mostIdle)
+	if p.again == firstTwice || early || p.waits(rec.URL) >= 0 {
+		return
+	}
+	p.again++
+	p.wait(newTwice(a, shapeOf(a.URL, a.Body), 0))
+}
+
 // Again takes another answer for a page that may wait to be requested twice.
 func (p *Noise) Again(a PageAnswer) {
 	p.mu.Lock()
@@ -377,6 +403,7 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 
 // differs counts a position at which two answers differed. The caller holds mu.
 func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
+	p.saw = true
 	f := p.positions[d.Position]
 	if f == nil {
 		if len(p.positions) == mostNoise || (d.At.Kind == volatile.Gap && p.gaps() == mostGaps) {
@@ -439,8 +466,16 @@ func (p *Noise) Fact() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := noiseFact{
+		Idle:  p.idle,
+		Tried: p.tried,
 		Drawn: p.drawn,
 		Parts: p.parts,
+	}
+	if p.again > 0 && f.Tried != p.run {
+		f.Tried = p.run
+		if f.Idle++; p.saw {
+			f.Idle = 0
+		}
 	}
 	for _, at := range slices.Sorted(maps.Keys(p.shapes)) {
 		if s := p.shapes[at]; s.Asked > 0 {
@@ -455,7 +490,7 @@ func (p *Noise) Fact() ([]byte, error) {
 			f.Redirects = append(f.Redirects, u)
 		}
 	}
-	if len(f.Positions)+len(f.Shapes)+len(f.Redirects)+len(f.Parts)+len(f.Drawn) == 0 {
+	if (f.Tried == 0) && len(f.Positions)+len(f.Shapes)+len(f.Redirects)+len(f.Parts)+len(f.Drawn) == 0 {
 		return nil, nil
 	}
 	return json.Marshal(f)

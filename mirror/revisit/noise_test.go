@@ -10,6 +10,7 @@ import (
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
+	"mirrord/store/record"
 )
 
 // boxed is a page with a box of its own text and a token.
@@ -191,6 +192,7 @@ func TestClockWithinASecond(t *testing.T) {
 		u := addressOf(t, "b")
 		page := PageAnswer{URL: u, Body: pixel(1763624096 + run), At: noon}
 		p.Came(page, IsOther)
+		p.Changed(&record.Resource{URL: u, Recent: 0xff}, page)
 		if q, ok := p.Question("", 0, noon.Add(secondsApart)); ok {
 			p.Answered(q, page)
 		}
@@ -274,5 +276,36 @@ func TestAnotherAnswer(t *testing.T) {
 		if p.Again(page(3, after)); len(p.Known(u)) != learned || p.Waits(u) {
 			t.Errorf("after %v: %d positions", after, len(p.Known(u)))
 		}
+	}
+}
+
+// Pages that change each time are requested twice, and the more often two answers were the same, the rarer.
+func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
+	var fact []byte
+	var runs []int
+	rec := &record.Resource{URL: addressOf(t, "1.html"), Recent: 3, Observed: 2}
+	for run := 1; run <= 200; run++ {
+		p := NewNoise(run)
+		if err := p.Read(fact); err != nil {
+			t.Fatal(err)
+		}
+		p.shapes[shapeOf(rec.URL, boxed("a", tokenA))] = &shapeFact{Asked: firstTwice, Run: run}
+		same := PageAnswer{URL: rec.URL, Body: boxed("a", tokenA), At: noon}
+		p.Changed(&record.Resource{URL: rec.URL, Recent: 1}, same)
+		if p.ripe.Load() {
+			t.Fatal("a page that changed twice only is requested twice")
+		}
+		p.Changed(rec, same)
+		if q, ok := p.Question("", 0, noon); ok {
+			p.Answered(q, same)
+			runs = append(runs, run)
+		}
+		var err error
+		if fact, err = p.Fact(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := fmt.Sprint(runs), "[1 3 7 15 31 63 95 127 159 191]"; got != want {
+		t.Errorf("requested twice in runs %s, want %s", got, want)
 	}
 }
