@@ -366,33 +366,3 @@ func TestEditInWhatIsDrawn(t *testing.T) {
 		})
 	}
 }
-
-// What says how long an answer took, so roughly that two answers mostly say the same, makes no version; a
-// number that a reader sees does, at once.
-func TestRoughTimings(t *testing.T) {
-	w := mirrortest.Start(t)
-	hub(w, 8)
-	took, price := 1, 20
-	rough := false
-	for i := range 4 {
-		w.Set(fmt.Sprintf("%s/page%02d.html", home, i), mirrortest.Page{
-			Handle: func(rw http.ResponseWriter, _ *http.Request) {
-				if rough {
-					took++
-				}
-				rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-				fmt.Fprintf(rw, "<!DOCTYPE html><title>Page</title><p>%s for %d EUR\n"+
-					`<script>report({"limits":{"pages":7},"cputime":"0.%03d","nodes":2});</script>`,
-					strings.Repeat("a lamp and its shade ", 20), price, took)
-			}})
-	}
-	m := mirrortest.New(t, w, job())
-	for run := range 6 {
-		rough = run > 2
-		wantVerdict(t, m.Run(), mirror.Complete, run == 0)
-	}
-	price++
-	if s := m.Run(); s.Changed != 4 || !strings.Contains(m.Tree()["page01.html"], "21 EUR") {
-		t.Errorf("%d changed: a price is hidden", s.Changed)
-	}
-}

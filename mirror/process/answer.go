@@ -82,11 +82,7 @@ func (x *Processor) answer(ctx context.Context, rec *record.Resource, a exchange
 				return Found{Turn: urls.Turn{Why: urls.AfterFailure}}, nil
 			}
 		}
-		f, err := x.read.body(rec, a.Answer, urls.Account{Notes: exchangeNotes(res)})
-		if f == nil && err == nil {
-			return Found{Turn: urls.Turn{Why: urls.Differing}}, nil
-		}
-		return Found{Finding: f}, err
+		return outcome(x.read.body(rec, a.Answer, urls.Account{Notes: exchangeNotes(res)}))
 	case s >= 300 && s < 400:
 		return x.redirect(rec, res, res.Location)
 	case s == 404 || s == 410 || unwantedGuess:

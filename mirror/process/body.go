@@ -60,7 +60,7 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 	if now.ETag != "" && r.SkipPlan.Noise.HasNewTags(now.URL, body) {
 		now.ETag = ""
 	}
-	only, kept, again := false, false, false
+	only, kept := false, false
 	switch {
 	case same && rec.Digest == now.Digest:
 		rec.Volatile, kept = rec.Volatile.Same(), true
@@ -68,10 +68,7 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 			r.SkipPlan.Noise.Came(answerOf(now.URL, head, body, r.Now()), revisit.IsKept)
 		}
 	case same && now.Source == "" && rec.Source == "":
-		if only, kept, again = r.onlyVolatile(now, rec, head, body); again {
-			return nil, nil
-		}
-		if kept {
+		if only, kept = r.onlyVolatile(now, rec, head, body); kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
 		}
 	}
@@ -175,53 +172,50 @@ func (r *reading) sameKind(now, old *record.Resource, body []byte) bool {
 }
 
 // onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
-// is replaced. again says that another answer is to tell whether the change is noise.
+// is replaced.
 func (r *reading) onlyVolatile(
 	now, old *record.Resource, h *fetch.Head, body []byte,
-) (only, kept, again bool) {
+) (only, kept bool) {
 	if l := r.Rules.ListAt(old.URL); l != nil && urls.IsSitemap(old) {
 		before, err := storedBody(r, old)
 		was, ok := l.Read(before)
 		if is, reads := l.Read(body); (err == nil) && ok && reads && profile.ShowsNone(was, is) {
 			old.Reason = "shows no change"
-			return true, true, false
+			return true, true
 		}
-		return false, false, false
+		return false, false
 	}
 	known := r.SkipPlan.Noise.Known(old.URL)
 	if samePacked(r.Bodies, known, old, h, body) {
 		old.Reason = "differs only in when it was packed, or where each answer differs"
-		return true, true, false
+		return true, true
 	}
 	if isGzip(body) && isMade(h) {
 		changed(r.SkipPlan.Noise, now, old, h, answerOf(old.URL, h, body, r.Now()), false)
 	}
 	if !parse.MayBeVolatile(old, body) {
-		return false, false, false
+		return false, false
 	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	fr, err := r.Frames.ReadFrame(p.r, old.At)
 	if err != nil {
-		return false, false, false
+		return false, false
 	}
 	isFeed := relocate.Format(old.Format) == relocate.Feed
 	if isFeed && r.Rules.First.IsEdits(old.URL) && revisit.OnlyAged(fr.Body, body) {
 		old.Reason = "says nothing new: its last entries left it at most"
-		return true, true, false
+		return true, true
 	}
-	came := answerOf(old.URL, h, body, r.Now())
-	came.Was = fr.Body
-	r.SkipPlan.Noise.Again(came)
-	known = r.SkipPlan.Noise.Known(old.URL)
 	tells := r.SkipPlan.Plan.Trusts(old.ID)
 	only, kept = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
+	came := answerOf(old.URL, h, body, r.Now())
+	came.Was = fr.Body
 	if !kept || old.Volatile.Due() {
 		changed(r.SkipPlan.Noise, now, old, h, came, only)
 		if isMade(h) && r.SkipPlan.Validators.IsSuspect(now, old) {
 			r.SkipPlan.Noise.Suspect(came)
 		}
-		again = !kept && !r.Traits.Spent(old.ID, urls.Differing) && r.SkipPlan.Noise.Waits(old.URL)
 	} else {
 		r.SkipPlan.Noise.Came(came, revisit.IsKept)
 	}
@@ -230,13 +224,13 @@ func (r *reading) onlyVolatile(
 	case !kept || len(known.Parts(body)) == 0:
 	case r.SkipPlan.Noise.Edited(came, due):
 		now.Reason = "says in each answer what it did not say, among what each answer draws"
-		return false, false, false
+		return false, false
 	case due && r.news.Load(): // it makes no version by itself
 		r.Notes.Add("parts of pages that each answer draws were stored again, beside what changed", now.URL)
 		now.Reason = "differs only in what each answer draws, which is stored again beside what changed in this run"
-		return true, false, false
+		return true, false
 	}
-	return only, kept, again
+	return only, kept
 }
 
 // restAge is how old the stored answer of a page is at least when it is replaced by one that differs in a gap

@@ -311,34 +311,12 @@ func (p *Noise) Changed(rec *record.Resource, a PageAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	early := p.run < p.tried+1<<min(p.idle, mostIdle)
-	if p.again == firstTwice || early || p.waits(rec.URL) >= 0 {
+	waits := slices.ContainsFunc(p.waiting, func(q *Twice) bool { return q.URL == rec.URL })
+	if p.again == firstTwice || early || waits {
 		return
 	}
 	p.again++
 	p.wait(newTwice(a, shapeOf(a.URL, a.Body), 0))
-}
-
-// Again takes another answer for a page that may wait to be requested twice.
-func (p *Noise) Again(a PageAnswer) {
-	p.mu.Lock()
-	i := p.waits(a.URL)
-	if i < 0 {
-		p.mu.Unlock()
-		return
-	}
-	q := p.waiting[i]
-	p.waiting = slices.Delete(p.waiting, i, i+1)
-	p.mu.Unlock()
-	if a.At.Sub(q.At) <= atOneMoment {
-		p.Answered(q, a)
-	}
-}
-
-// Waits reports whether a page waits to be requested twice.
-func (p *Noise) Waits(u site.URL) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.waits(u) >= 0
 }
 
 // Question returns a page of an origin that is to be requested once more, now; of any origin, and without
@@ -401,6 +379,31 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 	return learned
 }
 
+// same counts the positions that are known and did not differ in two answers. A clock shows the same within a
+// second. The caller holds mu.
+func (p *Noise) same(q *Twice, again []byte, found []volatile.Variation) {
+	all := volatile.Positions{}
+	for at, f := range p.positions {
+		if !f.Clock {
+			all[at] = f.At
+		}
+	}
+	for _, d := range found {
+		delete(all, d.Position)
+	}
+	for _, hit := range all.Masked(q.Body).Hits {
+		if f := p.positions[hit.Position]; f.Kind != volatile.Gap || bytes.Contains(again, hit.Value) {
+			f.Seen++ // else they differ between nearer texts, which both have by chance
+		}
+	}
+}
+
+// unsure reports whether a difference is not yet believed to be noise. The caller holds mu.
+func (p *Noise) unsure(d volatile.Variation) bool {
+	f := p.positions[d.Position]
+	return f == nil || (!f.IsSure() && (f.Prose || f.Wide))
+}
+
 // differs counts a position at which two answers differed. The caller holds mu.
 func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 	p.saw = true
@@ -461,7 +464,7 @@ func (p *Noise) Varies(u, to, had site.URL, second bool) bool {
 	return false
 }
 
-// Fact returns what to store as NoiseFact.
+// Fact returns what to store as NoiseFact: as it was when this run tried nothing.
 func (p *Noise) Fact() ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

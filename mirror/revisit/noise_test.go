@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"mirrord/internal/volatile"
 	"mirrord/site"
@@ -118,6 +117,37 @@ func TestKeptPagesAreLookedAtAgain(t *testing.T) {
 	p.Question("", 0, noon.Add(atOneMoment+1))
 	if len(p.waiting) != 0 {
 		t.Error("a second answer is of another moment")
+	}
+}
+
+// Pages that change each time are requested twice, and the more often two answers were the same, the rarer.
+func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
+	var fact []byte
+	var runs []int
+	rec := &record.Resource{URL: addressOf(t, "1.html"), Recent: 3, Observed: 2}
+	for run := 1; run <= 200; run++ {
+		p := NewNoise(run)
+		if err := p.Read(fact); err != nil {
+			t.Fatal(err)
+		}
+		p.shapes[shapeOf(rec.URL, boxed("a", tokenA))] = &shapeFact{Asked: firstTwice, Run: run}
+		same := PageAnswer{URL: rec.URL, Body: boxed("a", tokenA), At: noon}
+		p.Changed(&record.Resource{URL: rec.URL, Recent: 1}, same)
+		if p.ripe.Load() {
+			t.Fatal("a page that changed twice only is requested twice")
+		}
+		p.Changed(rec, same)
+		if q, ok := p.Question("", 0, noon); ok {
+			p.Answered(q, same)
+			runs = append(runs, run)
+		}
+		var err error
+		if fact, err = p.Fact(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := fmt.Sprint(runs), "[1 3 7 15 31 63 95 127 159 191]"; got != want {
+		t.Errorf("requested twice in runs %s, want %s", got, want)
 	}
 }
 
@@ -255,57 +285,5 @@ func TestETagsOfATemplate(t *testing.T) {
 		if later.HasNewTags(addressOf(t, "1.html?page=1"), b) {
 			t.Errorf("%s: of another template, too", name)
 		}
-	}
-}
-
-// A page that changed waits for another answer, which counts when it is of one moment.
-func TestAnotherAnswer(t *testing.T) {
-	u := addressOf(t, "1.html")
-	page := func(n int, after time.Duration) PageAnswer {
-		body := fmt.Sprintf(`<p>lamp</p><script>f({"cputime":"0.%03d"})</script>`, n)
-		return PageAnswer{URL: u, Body: []byte(body), At: noon.Add(after)}
-	}
-	for after, learned := range map[time.Duration]int{time.Second: 1, atOneMoment + 1: 0} {
-		p := NewNoise(3)
-		if p.Waits(u) {
-			t.Error("waits before it came")
-		}
-		if p.Came(page(2, 0), IsOther); !p.Waits(u) {
-			t.Error("does not wait")
-		}
-		if p.Again(page(3, after)); len(p.Known(u)) != learned || p.Waits(u) {
-			t.Errorf("after %v: %d positions", after, len(p.Known(u)))
-		}
-	}
-}
-
-// Pages that change each time are requested twice, and the more often two answers were the same, the rarer.
-func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
-	var fact []byte
-	var runs []int
-	rec := &record.Resource{URL: addressOf(t, "1.html"), Recent: 3, Observed: 2}
-	for run := 1; run <= 200; run++ {
-		p := NewNoise(run)
-		if err := p.Read(fact); err != nil {
-			t.Fatal(err)
-		}
-		p.shapes[shapeOf(rec.URL, boxed("a", tokenA))] = &shapeFact{Asked: firstTwice, Run: run}
-		same := PageAnswer{URL: rec.URL, Body: boxed("a", tokenA), At: noon}
-		p.Changed(&record.Resource{URL: rec.URL, Recent: 1}, same)
-		if p.ripe.Load() {
-			t.Fatal("a page that changed twice only is requested twice")
-		}
-		p.Changed(rec, same)
-		if q, ok := p.Question("", 0, noon); ok {
-			p.Answered(q, same)
-			runs = append(runs, run)
-		}
-		var err error
-		if fact, err = p.Fact(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, want := fmt.Sprint(runs), "[1 3 7 15 31 63 95 127 159 191]"; got != want {
-		t.Errorf("requested twice in runs %s, want %s", got, want)
 	}
 }

@@ -3,8 +3,6 @@
 package revisit
 
 import (
-	"bytes"
-	"slices"
 	"strings"
 	"time"
 
@@ -67,35 +65,4 @@ func (p *Noise) worth(q *Twice) float64 {
 		came = max(s.came, 1)
 	}
 	return float64(came) / float64((1+q.urgent)*(1+q.urgent))
-}
-
-// same counts the positions that are known and did not differ in two answers. A clock shows the same within a
-// second. The caller holds mu.
-func (p *Noise) same(q *Twice, again []byte, found []volatile.Variation) {
-	all := volatile.Positions{}
-	for at, f := range p.positions {
-		if !f.Clock {
-			all[at] = f.At
-		}
-	}
-	for _, d := range found {
-		delete(all, d.Position)
-	}
-	for _, hit := range all.Masked(q.Body).Hits {
-		if f := p.positions[hit.Position]; f.Kind != volatile.Gap || bytes.Contains(again, hit.Value) {
-			f.Seen++ // else they differ between nearer texts, which both have by chance
-		}
-	}
-}
-
-// unsure reports whether a difference is not yet believed to be noise. The caller holds mu.
-func (p *Noise) unsure(d volatile.Variation) bool {
-	f := p.positions[d.Position]
-	return f == nil || (!f.IsSure() && (f.Prose || f.Wide))
-}
-
-// waits returns where a page is among those that are to be requested twice, -1 for nowhere. The caller holds
-// mu.
-func (p *Noise) waits(u site.URL) int {
-	return slices.IndexFunc(p.waiting, func(q *Twice) bool { return q.URL == u })
 }

@@ -15,7 +15,6 @@ const (
 	AfterSilence                   // it waited for a header, and gave its turn to a URL that is known to answer
 	Elsewhere                      // a redirect that leads elsewhere than in the last run
 	Respelled                      // the server wants the URL in another spelling
-	Differing                      // a page that changed, which may be noise
 )
 
 // Turn is one more request of a URL in the same run, at its end. The zero value means none.
