@@ -5,6 +5,7 @@ package volatile
 import (
 	"bytes"
 	"regexp"
+	"strings"
 
 	"github.com/zeebo/xxh3"
 )
@@ -156,6 +157,25 @@ func (c *cutter) sameMoment(o *cutter, at *Times) bool {
 	dated := dateAttr.Match(c.doc[was.from:was.to]) && dateAttr.Match(o.doc[is.from:is.to])
 	return sameInstant(c.current(), o.current(), at, dated)
 }
+
+// sameTime reports whether two tags in which a position is masked are the same but for the time of their
+// answers, which their addresses may say, too.
+func (c *cutter) sameTime(o *cutter, at *Times) bool {
+	if c.seg.kind != tag || bytes.IndexByte(c.current(), mark) < 0 {
+		return false
+	}
+	varied, ok := asText(c.current()).like(asText(o.current()), at)
+	return ok && varied == 0
+}
+
+// asText returns a tag as a text that leads nowhere, with dates and times as they are outside of addresses.
+func asText(tag []byte) *cutter {
+	doc := []byte(spelled.Replace(string(tag)))
+	return &cutter{document: document{doc: doc}, seg: segmentAt{span: span{0, len(doc)}}}
+}
+
+var spelled = strings.NewReplacer("%3A", ":", "%2C", ",", "%20", " ", "+", " ", "//", " / ", "url", "u rl",
+	"www.", "www", ".htm", " htm", "src=", "src ", "href=", "href ")
 
 // age is how long ago a unit says that something was.
 func (c *cutter) age(u *unit) age {

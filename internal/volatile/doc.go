@@ -163,7 +163,7 @@ func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 		if !classed && bytes.Equal(a.current(), b.current()) {
 			continue
 		}
-		varied, ok := 0, a.sameMoment(&b, &at)
+		varied, ok := 0, a.sameMoment(&b, &at) || a.sameTime(&b, &at)
 		if !ok && !classed {
 			varied, ok = a.like(&b, &at)
 		}

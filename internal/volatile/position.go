@@ -377,7 +377,7 @@ func (p *pair) segment(s, t *segmentAt) bool {
 					Clock: u.leads && unixTime(old) && unixTime(is),
 
 					Hidden:  s.kind == comment,
-					Counted: u.prose && isNumber(old) && counted(p.a.around(u)),
+					Counted: isNumber(old) && counted(p.a.around(u)),
 
 					Where: p.a.where(u),
 					Old:   Short(old),

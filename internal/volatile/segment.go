@@ -118,7 +118,8 @@ func counted(around []byte) bool {
 
 // marks are parts of words that stand beside values made for one answer.
 func marks() []string {
-	return []string{"token", "nonce", "csrf", "xsrf", "session", "viewstate", "requestid", "responsetime"}
+	return []string{"token", "nonce", "csrf", "xsrf", "session", "viewstate", "requestid", "responsetime",
+		"cputime", "walltime"}
 }
 
 const maxExample = 60 // bytes

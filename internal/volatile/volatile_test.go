@@ -291,6 +291,10 @@ func TestSaysTheSame(t *testing.T) {
 		}
 		return fmt.Sprintf(email, hex.EncodeToString(b))
 	}
+	const week = 8*24*time.Hour + 67*time.Minute
+	since := func(id, at string) string { // a link of a list of changes, whose id may be masked
+		return fmt.Sprintf(`<a href="/new?id=%s&amp;at=%s+2026" title="New">new</a>`, id, at)
+	}
 	for _, c := range []struct {
 		old, now string
 		later    time.Duration
@@ -337,6 +341,11 @@ func TestSaysTheSame(t *testing.T) {
 		{"<p>bevor 3 Tagen", "<p>bevor 4 Tagen", 24 * time.Hour, false},
 		{"<p>3 daysagone", "<p>4 daysagone", 24 * time.Hour, false},
 		{`<a href="3 days ago">x</a>`, `<a href="4 days ago">x</a>`, 24 * time.Hour, false},
+		{since("\x02\x01", "10%3A00%2C+28+November"), since("\x02\x01", "11%3A07%2C+6+December"), week, true},
+		{since("\x02\x01", "10:00, 28 November"), since("\x02\x01", "11:07, 6 December"), week, true},
+		{since("\x02\x01", "10%3A00%2C+28+November"), since("\x02\x01", "11%3A20%2C+6+December"), week, false},
+		{since("\x02\x01", "10%3A00%2C+28+November"), since("\x02\x01", "10%3A00%2C+28+Novembre"), 0, false},
+		{since("", "10%3A00%2C+28+November"), since("", "11%3A07%2C+6+December"), week, false}, // another link
 		{hidden(0x54, "ann@example.org"), hidden(0xa3, "ann@example.org"), 0, true},
 		{hidden(0x54, "ann@example.org"), hidden(0xa3, "bob@example.org"), 0, false},
 		{hidden(0x54, "ann@example.org") + "<p>old", hidden(0xa3, "ann@example.org") + "<p>new", 0, false},

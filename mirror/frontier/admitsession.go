@@ -24,6 +24,7 @@ const (
 	SameSession  = "the same but for a session id: "
 	SameSpelling = "the same in another spelling: "
 	SameParts    = "the same but for what does not matter: "
+	LedAlike     = "as others redirect that differ only in their end: "
 )
 
 // withoutSession returns what stands for a URL that a document names, see SessionIDs.
@@ -36,10 +37,10 @@ func (a *Admission) withoutSession(u []byte) []byte {
 	switch {
 	case main == named:
 		return u
-	case why == SameParts:
-		a.Notes.Add(sameParts, named)
-	default:
+	case why == SameSession:
 		a.Notes.Add(sameSession, named)
+	default:
+		a.Notes.Add(sameParts, named)
 	}
 	return []byte(main.String())
 }

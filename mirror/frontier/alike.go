@@ -333,3 +333,36 @@ func (s *SessionIDs) isSample(place string, u site.URL) bool {
 	s.samples[u] = true
 	return true
 }
+
+// A program has other addresses for its pages, which redirect: /?ID to /item/ID, /add/NAME to /?tags=NAME.
+// When eight URLs that differ only in their end redirect to one that has this end, each in the same way,
+// others are redirects without a request, where the mirror has what they lead to. One in 64 is requested all
+// the same, in each run others; one that does not lead there ends it for good.
+
+// ledBy returns the place of a URL and of those that differ only in their end, and this end; by is what
+// stands before it in the URL to which it redirects, "" when that has another end.
+func ledBy(u site.URL, to string) (place, end, by string) {
+	i := strings.LastIndexAny(u.String(), "/?=") + 1
+	place, end = u.String()[:i], u.String()[i:]
+	if by, _ = strings.CutSuffix(to, end); end == "" || by == to || !strings.HasPrefix(by, u.Origin()+"/") {
+		by = ""
+	}
+	return place + " leads", end, by
+}
+
+// leads returns where a URL redirects by what others do; the zero URL where that is not known, or not in the
+// mirror. The caller holds mu.
+func leads(s *SessionIDs, u site.URL) site.URL {
+	place, end, _ := ledBy(u, "")
+	if s.isKnown(place) && s.learns && !s.has(u) {
+		if to := site.Canonical(s.learned[place].Twice + end); s.has(to) {
+			return to
+		}
+	}
+	return site.URL{}
+}
+
+// isChosen reports whether a URL is requested all the same in this run.
+func isChosen(u site.URL, run int) bool {
+	return (xxh3.HashString(u.String())+uint64(run))%formSample == 0
+}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mirrord/mirror/urls"
@@ -53,33 +54,41 @@ func formOn(u site.URL, body []byte) (is bool, said uint64) {
 // tellForm takes a page. The caller holds mu.
 func (s *SessionIDs) tellForm(u site.URL, places []string, is bool, said uint64) (left bool) {
 	for _, place := range places {
-		l := s.learned[place]
-		switch {
+		switch l := s.learned[place]; {
 		case !is && l != nil:
 			l.Differs = u.String()
 		case !is && len(s.plain) < mostAlike:
 			s.plain[place] = true
-		case !is || said == 0 || s.plain[place]:
-		case l == nil || (l.Pairs == 1 && l.Frame != said && l.Differs == ""):
-			s.learned[place] = &urls.SessionID{
-				Frame: said,
-				Pairs: 1,
-				Pair:  []string{u.String()},
-				Run:   s.run,
-			}
-		case l.Pairs < alikePairs && l.Frame == said && !slices.Contains(l.Pair, u.String()):
-			l.Pair = append(l.Pair, u.String())
-			if l.Pairs++; l.Pairs == alikePairs {
-				s.some.Store(true)
-			}
+		case is && said != 0 && !s.plain[place]:
+			vote(s, place, u, strconv.FormatUint(said, 16))
 		}
-		left = left || (is && s.isForm(place))
+		left = left || (is && s.isKnown(place))
 	}
 	return left
 }
 
-// isForm reports whether a place is known to be of forms. The caller holds mu.
-func (s *SessionIDs) isForm(place string) bool {
+// vote takes one more URL of a place of which eight are to have something in common. The caller holds mu.
+func vote(s *SessionIDs, place string, u site.URL, has string) {
+	switch l := s.learned[place]; {
+	case l == nil && len(s.learned) >= mostAlike:
+	case l == nil || (l.Pairs == 1 && l.Twice != has && l.Differs == ""):
+		s.learned[place] = &urls.SessionID{
+			Twice: has,
+			Pairs: 1,
+			Pair:  []string{u.String()},
+			Run:   s.run,
+		}
+	case l.Pairs < alikePairs && l.Twice == has && !slices.Contains(l.Pair, u.String()):
+		l.Pair = append(l.Pair, u.String())
+		if l.Pairs++; l.Pairs == alikePairs {
+			s.some.Store(true)
+		}
+	}
+}
+
+// isKnown reports whether eight URLs of a place had something in common, and none did not. The caller holds
+// mu.
+func (s *SessionIDs) isKnown(place string) bool {
 	l := s.learned[place]
 	return (l != nil) && (l.Pairs >= alikePairs) && (l.Differs == "")
 }

@@ -170,6 +170,9 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 		return
 	}
 	s.mu.Lock()
+	if place, _, _ := ledBy(u, ""); !leads(s, u).IsZero() {
+		s.learned[place].Differs = u.String()
+	}
 	parts := s.partsRead(u)
 	s.mu.Unlock()
 	if len(parts) == 0 {
@@ -200,12 +203,27 @@ func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
 
 // IsForm reports whether a URL is that of a form, left to the origin.
 func (s *SessionIDs) IsForm(u site.URL) bool {
-	if !s.Some() || (xxh3.HashString(u.String())+uint64(s.run))%formSample == 0 {
+	if !s.Some() || isChosen(u, s.run) {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(formPlaces(u), s.isForm)
+	return slices.ContainsFunc(formPlaces(u), s.isKnown)
+}
+
+// Led takes where a URL redirects.
+func (s *SessionIDs) Led(u, to site.URL) {
+	if (s == nil) || !s.learns {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	place, _, by := ledBy(u, to.String())
+	if is := leads(s, u); !is.IsZero() && is != to {
+		s.learned[place].Differs = u.String()
+	} else if by != "" {
+		vote(s, place, u, by)
+	}
 }
 
 // Question returns a document of an origin that is to be requested once more, and whose links Answered then
@@ -319,6 +337,9 @@ func (s *SessionIDs) Main(u site.URL) (main site.URL, why string) {
 	}
 	switch {
 	case (main == u) || (main.IsZero() && len(places) == 0):
+		if to := leads(s, u); !to.IsZero() && !isChosen(u, s.run) {
+			return to, LedAlike
+		}
 		return u, ""
 	case main.IsZero():
 		s.first[h] = u
@@ -396,7 +417,7 @@ func (s *SessionIDs) Learned() map[string]*urls.SessionID {
 	}
 	out := maps.Clone(s.learned)
 	maps.DeleteFunc(out, func(place string, l *urls.SessionID) bool {
-		few := (l.Frame != 0) && (l.Pairs < alikePairs) // forms
+		few := (len(l.Pair) > 0) && (l.Pairs < alikePairs) // forms, or redirects
 		return few || (!l.Alike && !l.Bare && (more[place] < 0))
 	})
 	return out

@@ -72,6 +72,7 @@ func (x *Processor) redirect(rec *record.Resource, res *fetch.Result, to site.UR
 	case to.IsZero():
 		d.Reason = elsewhere
 	case ok:
+		x.Admission.Sessions.Led(rec.URL, to)
 		d.Reason = "to " + to.String()
 		d.Target = id + 1
 		if len(res.Fragment) <= urls.MaxFragment {

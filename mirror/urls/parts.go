@@ -3,15 +3,16 @@
 package urls
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"mirrord/site"
 )
 
-// IdlePart is a part of a URL that may not matter: the pairs of its query with one name, what follows an @ in
-// its path, a segment that looks random, or the case of its letters. What looks random (site.Tokens) is also
-// a token, which may be a session id.
+// IdlePart is a part of a URL that may not matter: the pairs of its query with one name, spaces behind their
+// values, what follows an @ in its path, a segment that looks random, or the case of its letters. What looks
+// random (site.Tokens) is also a token, which may be a session id.
 type IdlePart struct {
 	Kind   string   // where: the origin, and the part
 	Places []string // for which it may be learned that the part does not matter, the widest first
@@ -25,6 +26,9 @@ const (
 	mostDirs   = 5  // that are places
 	shortValue = 16 // bytes of the value of another parameter that is a place
 )
+
+// spaceEnds are spaces at the end of values.
+var spaceEnds = regexp.MustCompile(`(?:\+|%20)+(&|$)`)
 
 // PartsOf returns the parts of a URL that may not matter.
 func PartsOf(u site.URL) (out []IdlePart) {
@@ -58,6 +62,13 @@ func PartsOf(u site.URL) (out []IdlePart) {
 		if len(rest) > 1 && path[at-1] != '/' {
 			add(" @", origin+path[:at]+u.RequestURI()[at+len(rest):], rest[1:])
 		}
+	}
+	if q != "" {
+		form, value := u.String(), ""
+		if strings.ContainsAny(q, "+%") && spaceEnds.MatchString(q) {
+			form, value = form[:len(form)-len(q)]+spaceEnds.ReplaceAllString(q, "$1"), q
+		}
+		add(" spaces", form, value)
 	}
 	for _, t := range site.Tokens(u) {
 		out = append(out, IdlePart{

@@ -21,7 +21,7 @@ type SessionID struct {
 
 	Tokens int    `json:"tokens"` // that were seen, each new in the answer that had it
 	Pairs  int    `json:"pairs"`  // pages that said the same under two of them
-	Twice  string `json:"twice"`  // URL of the document that was requested twice
+	Twice  string `json:"twice"`  // URL of the document that was requested twice; what forms or redirects share
 	Bare   bool   `json:"bare"`   // URLs without the parameter say the same: they stand for the others
 	Run    int    `json:"run"`
 }
