@@ -39,7 +39,7 @@ type adaptive struct {
 	overdues
 	weighing
 
-	size  float64    // part of the price that the size of the site leaves
+	size  float64    // part of the price, see sizeFactor
 	state []handling // by unit
 	asked int
 	found int // changes and new URLs
@@ -71,8 +71,9 @@ const (
 
 // The price rises with what a run has found: by as much again with each so many changes. The first changes of
 // a run say that the site is alive; in a run that finds thousands, a request that finds one in a thousand is
-// better spent on another day.
-const plenty = 100
+// better spent on another day. A listing shows what came and went, of which there is more in such a run: it
+// does not become dearer, and is worth more with the square root.
+const plenty, listRise = 50, 1.5
 
 // An answer tells of more than of its own unit, so a request is worth this much more than the changes that it
 // is expected to find.
@@ -82,9 +83,14 @@ const insight = 1.2
 // much more; the second where hubs cover the site.
 const silentPrice, coveredPrice = 1.2, 1.7
 
-// A request is a smaller part of a full sync the larger the site. Beyond so many units the price falls with
-// the fourth root of their number: a site 16 times as large has half of it.
-const fewUnits, sizePower = 1000, 0.25
+// A request is a smaller part of a full sync the larger the site: beyond so many units the price falls with
+// the fifth root of their number. A change that is missed is a larger part of the changes of its run the
+// fewer there are: the price rises and falls with the fifth root of the share of the site that changes in a
+// run with a change, by a fifth at most, because after a rebuild much is wrong for as long as it is missed.
+const fewUnits, sharePower, mostDear = 1000, 0.2, 1.2
+
+// The share of the site that usually changes, and as how many runs it counts.
+const usualChange, usualRuns = 0.005, 3
 
 // In the first so many runs a look also teaches how often a page changes, so the price begins at a half.
 const youngRuns = 20
@@ -99,7 +105,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	a.factors = newFactors(m, &a.Options)
 	a.lists.find(a.Model)
 	a.group()
-	a.size = min(1, math.Pow(fewUnits/float64(max(1, len(a.order))), sizePower))
+	a.size = sizeFactor(m.changes, float64(max(1, len(a.order))))
 	a.ranks = ranking{m: m, groups: a.gs}
 	a.alone = newAlone(m)
 	a.quiet.find(a)
@@ -273,9 +279,7 @@ func (a *adaptive) price() float64 {
 		least = max(least, scarcity(a.Own, a.Budget-a.asked))
 	}
 	p := least / taught(a.Model) * a.size
-	if a.goal == 0 {
-		p *= 1 + float64(a.found)/plenty
-	}
+	p *= a.risen()
 	switch {
 	case a.quiet.now && a.quiet.covers:
 		p *= coveredPrice
@@ -283,6 +287,28 @@ func (a *adaptive) price() float64 {
 		p *= silentPrice
 	}
 	return p
+}
+
+// sizeFactor is the part of the price that the size of a site leaves, and the changes that its runs found, by
+// run from 1. The first one had nothing to compare; of the others the last 63 count.
+func sizeFactor(changes []float64, units float64) float64 {
+	sum, runs := 0.0, float64(usualRuns)
+	for i, n := range changes {
+		if n > 0 && i > max(1, len(changes)-64) {
+			sum += math.Log(min(1, n/units) / usualChange)
+			runs++
+		}
+	}
+	share := math.Exp(sum / runs)
+	return math.Pow(min(1, fewUnits/units), sharePower) * min(mostDear, max(1/mostDear, math.Pow(share, sharePower)))
+}
+
+// risen is how many times as high the price is as at the beginning of the run.
+func (a *adaptive) risen() float64 {
+	if a.goal != 0 {
+		return 1
+	}
+	return 1 + float64(a.found)/plenty
 }
 
 // taught is how much more a request is worth than the changes that it is expected to find.
@@ -295,6 +321,9 @@ func dearness(a *adaptive, u ID) float64 {
 	x := a.factors.of(u)
 	if a.lists.tells(a.Model, u) {
 		x *= taught(a.Model)
+	}
+	if a.kind(u) == Listing {
+		x /= math.Pow(a.risen(), listRise)
 	}
 	return x
 }

@@ -292,7 +292,7 @@ func TestPriceRisesWithWhatIsFound(t *testing.T) {
 	for u := range ID(10) {
 		p.Tell(Outcome{Unit: u, Result: Changed, New: 9})
 	}
-	if after := p.Reason(300).Price; after < 1.9*before || after > 2.1*before {
+	if after := p.Reason(300).Price; after < 2.9*before || after > 3.1*before {
 		t.Errorf("the price went from %v to %v with 100 finds", before, after)
 	}
 }
