@@ -12,6 +12,7 @@ import (
 	"mirrord/mirror/finish"
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/scope"
+	"mirrord/store/record"
 	"mirrord/store/shared"
 
 	"mirrord/mirror/result"
@@ -44,6 +45,9 @@ const (
 
 // TakeDowns is what was taken out of a mirror for good, as package scope has it.
 type TakeDowns = scope.TakeDowns
+
+// SaysNothing reports whether a page has no text of its own, and runs scripts.
+func SaysNothing(page *record.Resource) bool { return result.Cut(page.Cut)&result.SaysNothing != 0 }
 
 // Bytes writes a number of bytes for a person, in powers of 1000.
 func Bytes(n int64) string { return result.Bytes(n) }

@@ -82,7 +82,7 @@ func (v barred) change(u site.URL, t time.Time) error {
 	c.Was, c.Now, c.After = link(i-1, mementos), link(i, mementos), link(i+1, changedPath)
 	c.What = say(w.Always, "date", w.Day(has[i].Time))
 	if i > 0 {
-		if c.Diff, c.Page, err = v.compare(u, has[i-1].Number, has[i].Number); err != nil {
+		if c.Diff, c.Page, err = compareStates(v.view, u, has[i-1].Number, has[i].Number); err != nil {
 			return err
 		}
 	}
@@ -95,9 +95,9 @@ func (v barred) change(u site.URL, t time.Time) error {
 	return nil
 }
 
-// compare compares what u says in two versions, and returns its title in the newer one. As many comparisons
-// are made concurrently as compressions.
-func (v *view) compare(u site.URL, from, to int) (p *diff.Page, title string, err error) {
+// compareStates compares what u says in two versions, and returns its title in the newer one. As many
+// comparisons are made concurrently as compressions.
+func compareStates(v *view, u site.URL, from, to int) (p *diff.Page, title string, err error) {
 	ctx := v.r.Context()
 	select {
 	case v.codings <- struct{}{}:

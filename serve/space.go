@@ -190,12 +190,3 @@ func (v *view) ofNoVersion(f io.ReadSeeker, mime string) {
 	h.Set("Cache-Control", "no-cache")
 	http.ServeContent(v.w, v.r, "", time.Time{}, f)
 }
-
-// isDocument reports whether a browser may run scripts of a file that it shows in a window of its own.
-func isDocument(mime string) bool {
-	switch mime {
-	case "text/html", "text/xml", "application/xml", "application/xhtml+xml", "image/svg+xml", "":
-		return true
-	}
-	return false
-}

@@ -64,3 +64,12 @@ func isPlainText(head []byte) bool {
 	}
 	return true
 }
+
+// isDocument reports whether a browser may run scripts of a file that it shows in a window of its own.
+func isDocument(mime string) bool {
+	switch mime {
+	case "text/html", "text/xml", "application/xml", "application/xhtml+xml", "image/svg+xml", "":
+		return true
+	}
+	return false
+}

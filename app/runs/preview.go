@@ -19,7 +19,6 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
-	"mirrord/mirror/result"
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
@@ -210,7 +209,7 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 			if strings.Contains(r.MIME, "html") {
 				p.Pages++
 			}
-			if result.Cut(r.Cut)&result.SaysNothing != 0 {
+			if mirror.SaysNothing(r) {
 				p.Scripted++
 			}
 		}

@@ -278,8 +278,7 @@ func (a *adaptive) price() float64 {
 	if a.Own > 0 {
 		least = max(least, scarcity(a.Own, a.Budget-a.asked))
 	}
-	p := least / taught(a.Model) * a.size
-	p *= a.risen()
+	p := least / taught(a.Model) * a.size * a.risen()
 	switch {
 	case a.quiet.now && a.quiet.covers:
 		p *= coveredPrice
@@ -299,8 +298,8 @@ func sizeFactor(changes []float64, units float64) float64 {
 			runs++
 		}
 	}
-	share := math.Exp(sum / runs)
-	return math.Pow(min(1, fewUnits/units), sharePower) * min(mostDear, max(1/mostDear, math.Pow(share, sharePower)))
+	byChanges := math.Exp(sum / runs * sharePower)
+	return math.Pow(min(1, fewUnits/units), sharePower) * min(mostDear, max(1/mostDear, byChanges))
 }
 
 // risen is how many times as high the price is as at the beginning of the run.

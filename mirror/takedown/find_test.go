@@ -130,7 +130,7 @@ func TestFactComesFirst(t *testing.T) {
 		t.Errorf("without a take-down: %v, %q", err, left())
 	}
 	for _, what := range []string{"http://h/a.png", "http://h/b.png", "http://h/a.png"} {
-		if err := Begin(s, []scope.TakeDown{{What: what, Reason: "asked"}}); err != nil {
+		if err := Begin(s, scope.TakeDown{What: what, Reason: "asked"}); err != nil {
 			t.Fatal(err)
 		}
 	}
