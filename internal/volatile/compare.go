@@ -174,6 +174,7 @@ func asText(tag []byte) *cutter {
 	return &cutter{document: document{doc: doc}, seg: segmentAt{span: span{0, len(doc)}}}
 }
 
+// spelled undoes the escapes of an address, and breaks all by which a text is seen to lead somewhere.
 var spelled = strings.NewReplacer("%3A", ":", "%2C", ",", "%20", " ", "+", " ", "//", " / ", "url", "u rl",
 	"www.", "www", ".htm", " htm", "src=", "src ", "href=", "href ")
 
