@@ -84,9 +84,9 @@ const insight = 1.2
 const silentPrice, coveredPrice = 1.2, 1.7
 
 // A request is a smaller part of a full sync the larger the site: beyond so many units the price falls with
-// the fifth root of their number. A change that is missed is a larger part of the changes of its run the
-// fewer there are: the price rises and falls with the fifth root of the share of the site that changes in a
-// run with a change, by a fifth at most, because after a rebuild much is wrong for as long as it is missed.
+// the fifth root of their number. A change that is missed is a smaller part of the changes of its run the
+// more there are: beyond the share of a site that usually changes, in a run with a change, the price rises
+// with the fifth root of it, by a fifth at most, because after a rebuild much is wrong until it is found.
 const fewUnits, sharePower, mostDear = 1000, 0.2, 1.2
 
 // The share of the site that usually changes, and as how many runs it counts.
@@ -299,7 +299,7 @@ func sizeFactor(changes []float64, units float64) float64 {
 		}
 	}
 	byChanges := math.Exp(sum / runs * sharePower)
-	return math.Pow(min(1, fewUnits/units), sharePower) * min(mostDear, max(1/mostDear, byChanges))
+	return math.Pow(min(1, fewUnits/units), sharePower) * min(mostDear, max(1, byChanges))
 }
 
 // risen is how many times as high the price is as at the beginning of the run.
