@@ -34,7 +34,7 @@ func TestMirrorWithoutJob(t *testing.T) {
 			continue
 		}
 		seen[at] = true
-		if strings.Contains(at, "/step?") { // leads to the next change
+		if strings.Contains(at, "/step?") { // it redirects to the next change
 			todo = append(todo, b.want(http.StatusSeeOther, "", at, nil))
 			continue
 		}
