@@ -16,6 +16,7 @@ type newJob struct {
 	URL      string `json:"url"`
 	Schedule string `json:"schedule"` // such as @daily; without one the job runs by hand
 	Text     string `json:"text"`     // a job file, instead of URL and Schedule
+	Paused   bool   `json:"paused"`   // no run begins before the job is resumed
 }
 
 // savedJob is a job file that was written.
@@ -50,6 +51,7 @@ func createJob(c *call) error {
 		URL:      n.URL,
 		Job:      n.Job,
 		Schedule: n.Schedule,
+		Paused:   n.Paused,
 	}, []byte(n.Text))
 	if err == nil && len(bad) > 0 {
 		err = &problemsError{bad}
