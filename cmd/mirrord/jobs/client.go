@@ -174,5 +174,5 @@ func setPaused(ctx context.Context, a *cli.CLI, name string, paused bool) error 
 	if err := life.SetPaused(a.App(), name, paused); err != nil {
 		return err
 	}
-	return cli.Said(a, status.Job{Name: name}, word+"; no daemon runs, the next one will heed it", nil)
+	return cli.Said(a, status.Job{Name: name}, word+"; no daemon runs, the next one honors it", nil)
 }
