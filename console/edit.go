@@ -222,10 +222,8 @@ func previewMirror(v *visit, m newMirror, want jobs.InitRequest) error {
 // formProblem is the first problem of the job that a form describes; "" without one.
 func formProblem(bad []jobs.JobFileError, err error) string {
 	switch {
-	case len(bad) > 0 && bad[0].Hint != "":
-		return cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message + "; " + bad[0].Hint
 	case len(bad) > 0:
-		return cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message
+		return cmp.Or(bad[0].Key, "job file") + ": " + strings.TrimSuffix(bad[0].Message+"; "+bad[0].Hint, "; ")
 	case err != nil:
 		return env.Remedied(err)
 	}

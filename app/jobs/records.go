@@ -84,8 +84,8 @@ func (r Records) SaveRecords(recs map[string]*scheduler.Record) error {
 	return r.Kept.SaveJobRecords(raw)
 }
 
-// SetPaused stores whether a job is paused, for a daemon that does not run or does not know the job yet, and
-// reports whether that is new.
+// SetPaused stores whether a job is paused, for a daemon that reads it later, and reports whether it was
+// changed.
 func SetPaused(a *env.App, name string, paused bool) (changed bool, err error) {
 	st, err := a.MakeState()
 	if err != nil {
@@ -103,7 +103,7 @@ func SetPaused(a *env.App, name string, paused bool) (changed bool, err error) {
 		return false, err
 	}
 	all, err := shared.Pauses(st.Shared)
-	// the daemon of a node stores it otherwise, but only once it has the job
+	// else a node stores it, once it has the job
 	if _, known := all[name]; err == nil && (known || env.JobsShared(a)) {
 		_, err = shared.NotePause(st.Shared, name, paused, a.Clock())
 	}

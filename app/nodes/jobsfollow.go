@@ -35,7 +35,7 @@ func (c *ClusterJobs) Follow(ctx context.Context, d *daemon.Daemon) {
 	var said *NodeJobs
 	for {
 		if d.Share.Exchange != nil {
-			d.Share.Exchange(ctx) // a new job that is paused is known to be before its file is
+			d.Share.Exchange(ctx) // pauses of new jobs come before their files
 		}
 		now, changed := c.settle(ctx)
 		if changed {

@@ -27,13 +27,10 @@ type savedJob struct {
 	First    string   `json:"first_run,omitempty"` // when its first run comes, such as "runs now"
 }
 
-// problemsError lists the problems of a job file.
+// problemsError lists the problems of a job file, of which there is at least one.
 type problemsError struct{ all []jobs.JobFileError }
 
 func (e *problemsError) Error() string {
-	if len(e.all) == 0 {
-		return "the job file is refused"
-	}
 	p := e.all[0]
 	if p.Key != "" {
 		return p.Key + ": " + p.Message
