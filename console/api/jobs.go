@@ -32,10 +32,7 @@ type problemsError struct{ all []jobs.JobFileError }
 
 func (e *problemsError) Error() string {
 	p := e.all[0]
-	if p.Key != "" {
-		return p.Key + ": " + p.Message
-	}
-	return p.Message
+	return strings.TrimPrefix(p.Key+": "+p.Message, ": ")
 }
 
 // createJob writes a new job file and puts it in force.
