@@ -159,24 +159,32 @@ func (c *cutter) sameMoment(o *cutter, at *Times) bool {
 }
 
 // sameTime reports whether two tags in which a position is masked are the same but for the time of their
-// answers, which their addresses may say, too.
+// answers, which their addresses may say, too: an address with noise is made for its answer.
 func (c *cutter) sameTime(o *cutter, at *Times) bool {
 	if c.seg.kind != tag || bytes.IndexByte(c.current(), mark) < 0 {
 		return false
 	}
-	varied, ok := asText(c.current()).like(asText(o.current()), at)
-	return ok && varied == 0
+	c, o = unescaped(c.current()), unescaped(o.current())
+	us, os := c.unitsOf(c.seg), o.unitsOf(o.seg)
+	if len(us) != len(os) || !bytes.Equal(c.template(c.seg, us), o.template(o.seg, os)) {
+		return false
+	}
+	for i := range us {
+		old, now := c.said(&us[i]), o.said(&os[i])
+		form := c.timeOf(us, i)
+		isTime := form != "" && form == o.timeOf(os, i) && tellTime(old, now, at)
+		if !isTime && !bytes.Equal(old, now) {
+			return false
+		}
+	}
+	return true
 }
 
-// asText returns a tag as a text that leads nowhere, with dates and times as they are outside of addresses.
-func asText(tag []byte) *cutter {
-	doc := []byte(spelled.Replace(string(tag)))
+// unescaped reads the words of a tag, those of its addresses without the escapes of dates and times.
+func unescaped(tag []byte) *cutter {
+	doc := []byte(strings.NewReplacer("%3A", ":", "%2C", ",", "%20", " ", "+", " ").Replace(string(tag)))
 	return &cutter{document: document{doc: doc}, seg: segmentAt{span: span{0, len(doc)}}}
 }
-
-// spelled undoes the escapes of an address, and breaks all by which a text is seen to lead somewhere.
-var spelled = strings.NewReplacer("%3A", ":", "%2C", ",", "%20", " ", "+", " ", "//", " / ", "url", "u rl",
-	"www.", "www", ".htm", " htm", "src=", "src ", "href=", "href ")
 
 // age is how long ago a unit says that something was.
 func (c *cutter) age(u *unit) age {
