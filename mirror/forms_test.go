@@ -13,6 +13,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
+const hiddenMeta = `<meta name="robots" content="noindex,nofollow">`
+
 const textForm = "<form action=/save METHOD='POST'><textarea name=text>%s</textarea></form>"
 
 // formWiki has 40 pages. Each names a form for itself, and a page that is missing, which redirects to a form.
@@ -47,7 +49,8 @@ func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int6
 }
 
 // The forms to write in of a wiki that no profile knows are left to its origin once eight were read, and what
-// redirects to one is a dead end. A page with a form stays.
+// redirects to one is a dead end. So are pages that robots are neither to list nor to follow. A page with a
+// form stays.
 func TestFormsToWriteIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		form func(page int) string
@@ -62,6 +65,21 @@ func TestFormsToWriteIn(t *testing.T) {
 		},
 		"one without a form": {
 			form: func(n int) string { return map[bool]string{true: fmt.Sprintf(textForm, "")}[n > 0] },
+			kept: 40,
+		},
+		"hidden": {
+			form: func(n int) string { return hiddenMeta + mirrortest.Words(uint32(n), 20) },
+		},
+		"one that is not hidden": {
+			form: func(n int) string {
+				return map[bool]string{true: hiddenMeta}[n > 0] + mirrortest.Words(uint32(n), 20)
+			},
+			kept: 40,
+		},
+		"to be followed": {
+			form: func(n int) string {
+				return strings.Replace(hiddenMeta, ",nofollow", "", 1) + mirrortest.Words(uint32(n), 20)
+			},
 			kept: 40,
 		},
 		"a search": {

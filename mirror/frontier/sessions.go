@@ -5,6 +5,7 @@ package frontier
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,7 +73,8 @@ type SessionIDs struct {
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
 	refuted map[string]bool // kinds of which URLs without the token say something else
 
-	plain   map[string]bool   // places of pages that are no forms
+	plain   map[string]bool   // places of pages that are no forms, or not hidden
+	left    sync.Map          // the known places
 	folded  map[string]int    // by place: URLs for which another one stood in this run
 	samples map[site.URL]bool // URLs that are requested all the same
 	settled bool              // the samples were requested
@@ -110,6 +112,17 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Tabl
 	}
 	if s.learned == nil {
 		s.learned = map[string]*urls.SessionID{}
+	}
+	for id, x := range table.Settled().All() { // what the mirror has is of no kind that is left
+		if learns && x.InSet() {
+			_, hidden := leftPlaces(table.URL(id))
+			for _, place := range hidden[:min(len(hidden), mostAlike-len(s.plain))] {
+				s.plain[place] = true
+			}
+		}
+	}
+	for place := range s.learned {
+		s.keepLeft(place)
 	}
 	s.some.Store(len(learned) > 0)
 	s.Recall()
@@ -189,26 +202,47 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 	}
 }
 
-// ReadForm takes a page, and reports whether it is a form that is left to the origin.
-func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
-	places := formPlaces(u)
-	if (s == nil) || !s.learns || (len(places) == 0) {
-		return false
+// ReadLeft takes a page, and returns why it is left to the origin, "" when it is not. isHidden says that it
+// tells robots neither to list it nor to follow its links.
+func (s *SessionIDs) ReadLeft(u site.URL, body []byte, isHidden bool) (why string) {
+	forms, hidden := leftPlaces(u)
+	if (s == nil) || !s.learns || len(forms)+len(hidden) == 0 {
+		return ""
 	}
-	is, said := formOn(u, body)
+	isForm, said, has := false, uint64(0), ""
+	if len(forms) > 0 {
+		isForm, said = formOn(u, body)
+	}
+	if said != 0 {
+		has = strconv.FormatUint(said, 16)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.tellForm(u, places, is, said)
+	if s.tell(u, hidden, isHidden, "noindex") {
+		why = LeftHidden
+	}
+	if s.tell(u, forms, isForm, has) {
+		why = LeftForm
+	}
+	return why
 }
 
-// IsForm reports whether a URL is that of a form, left to the origin.
-func (s *SessionIDs) IsForm(u site.URL) bool {
+// Leaves returns why a URL is left to the origin, "" when it is not. It takes no lock: the table calls it.
+func (s *SessionIDs) Leaves(u site.URL) (why string) {
 	if !s.Some() || isChosen(u, s.run) {
-		return false
+		return ""
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(formPlaces(u), s.isKnown)
+	isLeft := func(place string) bool {
+		_, is := s.left.Load(place)
+		return is
+	}
+	switch forms, hidden := leftPlaces(u); {
+	case slices.ContainsFunc(forms, isLeft):
+		return LeftForm
+	case slices.ContainsFunc(hidden, isLeft):
+		return LeftHidden
+	}
+	return ""
 }
 
 // Led takes where a URL redirects.

@@ -198,8 +198,9 @@ func (r *reading) linkedDocument(
 		}
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
-	if r.Admission.Sessions.ReadForm(now.URL, body) && !old.InSet && (now.Referrer > 0) && !now.Requis {
-		return LeftOut(now, frontier.LeftForm, r.Version, as), nil
+	left := r.Admission.Sessions.ReadLeft(now.URL, body, x.Hidden)
+	if (left != "") && !old.InSet && (now.Referrer > 0) && !now.Requis {
+		return LeftOut(now, left, r.Version, as), nil
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
 	if old.InSet {
