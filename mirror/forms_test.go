@@ -26,11 +26,14 @@ func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int6
 		asked.Add(1)
 		rw.Header().Set("Content-Type", "text/html")
 		page, n := strings.Trim(r.URL.Path, "/"), 0
+		if strings.HasPrefix(page, "picture") {
+			rw.Header().Set("Content-Type", "image/png")
+		}
 		fmt.Fprintf(rw, "<h1>%s</h1>a wiki of all that is known", page)
 		_, err := fmt.Sscanf(page, "page%d", &n)
 		switch verb := r.URL.RawQuery; {
 		case verb == "edit":
-			fmt.Fprint(rw, form(n))
+			fmt.Fprintf(rw, "<img src=/picture%d>%s", n, form(n))
 		case verb == "create":
 			fmt.Fprintf(rw, textForm, "")
 		case err == nil:
@@ -94,10 +97,10 @@ func TestFormsToWriteIn(t *testing.T) {
 			m.Rests = true
 			s := m.Run()
 			wantVerdict(t, s, mirror.Complete, true)
-			if int(s.Files) != 41+c.kept {
-				t.Errorf("%d files, want 41 and %d forms:\n%s", s.Files, c.kept, mirrortest.Text(s))
+			if int(s.Files) != 41+2*c.kept {
+				t.Errorf("%d files, want 41 and %d forms with pictures:\n%s", s.Files, c.kept, mirrortest.Text(s))
 			}
-			if first := asked.Load(); c.kept == 0 && first > 41+2*(8+6) {
+			if first := asked.Load(); c.kept == 0 && first > 41+3*(8+6) {
 				t.Errorf("%d pages requested", first)
 			}
 			for run := range 3 {

@@ -108,13 +108,14 @@ func (c *cutter) example() string {
 const maxVaried = 8
 
 // like reports whether two segments have one template, and differ only in units that may change by
-// themselves, and how many of these do not just tell when the answers came.
-func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
+// themselves, and how many of these do not just tell when the answers came. onlyTimes is for those that do,
+// wherever they are.
+func (c *cutter) like(o *cutter, at *Times, onlyTimes bool) (varied int, ok bool) {
 	us, os := c.unitsOf(c.seg), o.unitsOf(o.seg)
 	if len(us) != len(os) || !bytes.Equal(c.template(c.seg, us), o.template(o.seg, os)) {
 		return 0, false
 	}
-	if c.seg.kind != tag && (leads(c.current()) || leads(o.current())) {
+	if !onlyTimes && c.seg.kind != tag && (leads(c.current()) || leads(o.current())) {
 		return 0, false
 	}
 	allowed := c.seg.kind == comment || counted(c.around())
@@ -124,7 +125,8 @@ func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
 		if bytes.Equal(old, now) {
 			continue
 		}
-		if u.leads || u.fixed || leads(c.doc[u.value.from:u.value.to]) || leads(o.doc[v.value.from:v.value.to]) {
+		leads := u.leads || u.fixed || leads(c.doc[u.value.from:u.value.to]) || leads(o.doc[v.value.from:v.value.to])
+		if leads && !onlyTimes {
 			return 0, false
 		}
 		if u.ages || v.ages {
@@ -138,7 +140,7 @@ func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
 		switch {
 		case isTime && tellTime(old, now, at):
 			continue
-		case !isTime && (!allowed || atOf(c.of(u), o.of(v)).Kind == 0):
+		case onlyTimes, !isTime && (!allowed || atOf(c.of(u), o.of(v)).Kind == 0):
 			return 0, false
 		}
 		if varied++; varied > maxVaried {
@@ -164,20 +166,8 @@ func (c *cutter) sameTime(o *cutter, at *Times) bool {
 	if c.seg.kind != tag || bytes.IndexByte(c.current(), mark) < 0 {
 		return false
 	}
-	c, o = unescaped(c.current()), unescaped(o.current())
-	us, os := c.unitsOf(c.seg), o.unitsOf(o.seg)
-	if len(us) != len(os) || !bytes.Equal(c.template(c.seg, us), o.template(o.seg, os)) {
-		return false
-	}
-	for i := range us {
-		old, now := c.said(&us[i]), o.said(&os[i])
-		form := c.timeOf(us, i)
-		isTime := form != "" && form == o.timeOf(os, i) && tellTime(old, now, at)
-		if !isTime && !bytes.Equal(old, now) {
-			return false
-		}
-	}
-	return true
+	_, ok := unescaped(c.current()).like(unescaped(o.current()), at, true)
+	return ok
 }
 
 // unescaped reads the words of a tag, those of its addresses without the escapes of dates and times.

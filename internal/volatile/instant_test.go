@@ -83,7 +83,7 @@ func TestTimesInAddresses(t *testing.T) {
 	}
 }
 
-// Members of a script that time the answer are timings, in two answers of one moment and in those of two runs;
+// Members of a script that time the answer are timings, in answers of one moment and in those of two runs;
 // others that look the same are no noise.
 func TestTimingsOfScripts(t *testing.T) {
 	for name, want := range map[string]bool{"cputime": true, "walltime": true, "cpu": false, "price": false} {

@@ -77,7 +77,7 @@ func (s *SessionIDs) tell(u site.URL, places []string, is bool, has string) (lef
 		case is && has != "" && len(s.plain) < mostAlike && !s.plain[place]:
 			vote(s, place, u, has)
 		}
-		left = s.keepLeft(place) && is || left
+		left = (s.keepLeft(place) && is) || left
 	}
 	return left
 }

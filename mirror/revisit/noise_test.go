@@ -169,8 +169,8 @@ func TestTimingsAreMostlyTheSame(t *testing.T) {
 	}
 }
 
-// A processor time is so coarse that two answers mostly agree: in a script one page of many is enough, and all
-// pages are masked there then.
+// A processor time is so coarse that two answers mostly agree: in a script one page of many is enough, and
+// all pages are masked there then.
 func TestCoarseTimingsOfScripts(t *testing.T) {
 	for name, want := range map[string]int{"cputime": 1, "price": 0} {
 		fill := func(value string) []byte {
