@@ -41,16 +41,19 @@ func leftPlaces(u site.URL) (forms, hidden []string) {
 	for pair := range site.Params(q) {
 		if len(pair) <= longVerb && !strings.ContainsAny(pair, digits) {
 			forms = append(forms, u.Origin()+" form ?"+pair)
-			hidden = append(hidden, u.Origin()+" hidden ?"+pair)
+			hidden = append(hidden, "?"+pair)
 		}
 		name, value, _ := strings.Cut(pair, "=")
-		hidden = append(hidden, u.Origin()+" hidden ?"+name+"=*")
+		hidden = append(hidden, "?"+name+"=*")
 		if i := strings.IndexAny(value, ":./"); i > 0 {
-			hidden = append(hidden, u.Origin()+" hidden ?"+name+"="+value[:i+1])
+			hidden = append(hidden, "?"+name+"="+value[:i+1])
 		}
 	}
 	if space, _, ok := strings.Cut(u.Path(), ":"); ok {
-		hidden = append(hidden, u.Origin()+" hidden "+space+":")
+		hidden = append(hidden, space+":")
+	}
+	for i := range hidden {
+		hidden[i] = u.Origin() + " hidden " + hidden[i]
 	}
 	return forms, hidden
 }
