@@ -58,6 +58,7 @@ func TestFormsToWriteIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		form func(page int) string
 		kept int // forms
+		more int // pages that they lead to
 	}{
 		"forms": {
 			form: func(n int) string { return fmt.Sprintf(textForm, mirrortest.Words(uint32(n), 20)) },
@@ -83,7 +84,13 @@ func TestFormsToWriteIn(t *testing.T) {
 			form: func(n int) string {
 				return strings.Replace(hiddenMeta, ",nofollow", "", 1) + mirrortest.Words(uint32(n), 20)
 			},
+		},
+		"the way to others": {
+			form: func(n int) string {
+				return fmt.Sprintf("%s<a href=/more%d>more</a>", strings.Replace(hiddenMeta, ",nofollow", "", 1), n)
+			},
 			kept: 40,
+			more: 40,
 		},
 		"a search": {
 			form: func(int) string { return strings.Replace(fmt.Sprintf(textForm, ""), "POST", "get", 1) },
@@ -97,7 +104,7 @@ func TestFormsToWriteIn(t *testing.T) {
 			m.Rests = true
 			s := m.Run()
 			wantVerdict(t, s, mirror.Complete, true)
-			if int(s.Files) != 41+2*c.kept {
+			if int(s.Files) != 41+2*c.kept+c.more {
 				t.Errorf("%d files, want 41 and %d forms with pictures:\n%s", s.Files, c.kept, mirrortest.Text(s))
 			}
 			if first := asked.Load(); c.kept == 0 && first > 41+3*(8+6) {

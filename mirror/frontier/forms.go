@@ -16,7 +16,9 @@ import (
 // or ?mode=reply. When eight such pages have the same to say beside the form, but for words of their
 // URLs, those with the parameter are left to the origin, without a request. So are pages under a parameter,
 // or in a namespace such as Special: or ?n=PmWiki., of which eight tell robots neither to list them nor to
-// follow their links (noindex, nofollow), and none that the mirror has does not. One in 64 is requested all
+// follow their links (noindex, nofollow), and none that the mirror has does not; and those under a parameter
+// that names what to do of which eight are not to be listed, and name nothing new but what has the parameter,
+// too. One in 64 is requested all
 // the same, in each run others; one that is no such page ends it for good. What the mirror has of earlier
 // runs stays.
 const (
@@ -29,33 +31,40 @@ var (
 	textArea  = []byte("<textarea")
 )
 
+// Kinds of pages that are left.
+const (
+	form     = " form "
+	hidden   = " hidden "
+	unlisted = " unlisted "
+)
+
 // Why such a URL is not in the mirror.
 const (
 	LeftForm   = "a form to write in, as those of other pages under one parameter: left to the origin"
 	LeftHidden = "of a kind of pages that tell robots neither to list nor to follow them: left to the origin"
 )
 
-// leftPlaces returns the places of a URL that may be of forms, and those that may be of hidden pages.
-func leftPlaces(u site.URL) (forms, hidden []string) {
+// leftPlaces returns the places of a URL of a kind. Those of forms, and of pages that are not to be listed,
+// are parameters that name what to do.
+func leftPlaces(u site.URL, kind string) (out []string) {
 	q, _ := u.Query()
 	for pair := range site.Params(q) {
 		if len(pair) <= longVerb && !strings.ContainsAny(pair, digits) {
-			forms = append(forms, u.Origin()+" form ?"+pair)
-			hidden = append(hidden, "?"+pair)
+			out = append(out, u.Origin()+kind+"?"+pair)
+		}
+		if kind != hidden {
+			continue
 		}
 		name, value, _ := strings.Cut(pair, "=")
-		hidden = append(hidden, "?"+name+"=*")
+		out = append(out, u.Origin()+kind+"?"+name+"=*")
 		if i := strings.IndexAny(value, ":./"); i > 0 {
-			hidden = append(hidden, "?"+name+"="+value[:i+1])
+			out = append(out, u.Origin()+kind+"?"+name+"="+value[:i+1])
 		}
 	}
-	if space, _, ok := strings.Cut(u.Path(), ":"); ok {
-		hidden = append(hidden, space+":")
+	if space, _, ok := strings.Cut(u.Path(), ":"); ok && kind == hidden {
+		out = append(out, u.Origin()+kind+space+":")
 	}
-	for i := range hidden {
-		hidden[i] = u.Origin() + " hidden " + hidden[i]
-	}
-	return forms, hidden
+	return out
 }
 
 // formOn reports whether a page has a form to write in, and what it says beside its forms.

@@ -10,6 +10,8 @@ import (
 	"mirrord/site"
 )
 
+var hiddenPage = Robots{NoIndex: true, NoFollow: true}
+
 // What robots are neither to list nor to follow is left to the origin by its parameter or its namespace once
 // eight are so, unless the mirror has others there.
 func TestHidden(t *testing.T) {
@@ -32,11 +34,11 @@ func TestHidden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := newTable()
 			s := NewSessionIDs(nil, 1, table, true)
-			if s.ReadLeft(at(c.also, 1), nil, false) != "" {
+			if s.ReadLeft(at(c.also, 1), nil, Robots{}) != "" {
 				t.Error("a page is left")
 			}
 			for n := range c.hidden {
-				s.ReadLeft(at(c.form, n), nil, true)
+				s.ReadLeft(at(c.form, n), nil, hiddenPage)
 			}
 			learned := s.Learned()
 			for _, s := range []*SessionIDs{s, NewSessionIDs(learned, 2, table, true)} {
@@ -51,19 +53,46 @@ func TestHidden(t *testing.T) {
 				}
 			}
 			s = NewSessionIDs(learned, 3, table, true)
-			if s.ReadLeft(at(c.form, 100), nil, false); s.Leaves(at(c.form, 101)) != "" {
+			if s.ReadLeft(at(c.form, 100), nil, Robots{}); s.Leaves(at(c.form, 101)) != "" {
 				t.Error("left after one that is not hidden")
 			}
 		})
 	}
 }
 
-// The table asks what is left while it is locked, and SessionIDs asks the table under a lock of its own.
+// Pages that are not to be listed are left by a parameter that names what to do once eight of them named
+// nothing new; those that did stay, and so do further pages of a list.
+func TestUnlisted(t *testing.T) {
+	names := func(what bool) Robots {
+		return Robots{NoIndex: true, NamesNew: func(string) bool { return what }}
+	}
+	for form, want := range map[string]bool{"http://h/?do=rc&n=%d": true, "http://h/list?page=%d": false} {
+		s := NewSessionIDs(nil, 1, newTable(), true)
+		at := func(n int) site.URL { return site.Canonical(fmt.Sprintf(form, n)) }
+		if s.ReadLeft(at(0), nil, names(true)) != "" {
+			t.Error("a page that leads on is left")
+		}
+		for n := range 8 {
+			s.ReadLeft(at(1+n), nil, names(false))
+		}
+		if left := s.Leaves(at(100)) != ""; left != want {
+			t.Errorf("%s: left %v", form, left)
+		}
+		if s.Leaves(at(0)) != "" {
+			t.Errorf("%s: what led to new pages is left", form)
+		}
+		if s.ReadLeft(at(101), nil, names(true)); s.Leaves(at(102)) != "" {
+			t.Errorf("%s: left after one that names something new", form)
+		}
+	}
+}
+
+// The table calls Leaves while it is locked, and SessionIDs asks the table under a lock of its own.
 func TestLeavesTakesNoLock(t *testing.T) {
 	u := site.Canonical("http://h/?do=info&id=n")
 	s := NewSessionIDs(nil, 1, newTable(), true)
 	for n := range 8 {
-		s.ReadLeft(site.Canonical(fmt.Sprint("http://h/?do=info&id=n", n)), nil, true)
+		s.ReadLeft(site.Canonical(fmt.Sprint("http://h/?do=info&id=n", n)), nil, hiddenPage)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +113,7 @@ func TestHiddenBesideKept(t *testing.T) {
 	old := site.Canonical("http://h/?id=old")
 	s := NewSessionIDs(nil, 2, newTable(old), true)
 	for n := range 20 {
-		if s.ReadLeft(site.Canonical(fmt.Sprint("http://h/?id=new", n)), nil, true) != "" {
+		if s.ReadLeft(site.Canonical(fmt.Sprint("http://h/?id=new", n)), nil, hiddenPage) != "" {
 			t.Fatal("a new page is left")
 		}
 	}

@@ -115,8 +115,8 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Tabl
 	}
 	for id, x := range table.Settled().All() { // what the mirror has is of no kind that is left
 		if learns && x.InSet() {
-			_, hidden := leftPlaces(table.URL(id))
-			for _, place := range hidden[:min(len(hidden), mostAlike-len(s.plain))] {
+			places := slices.Concat(leftPlaces(table.URL(id), hidden), leftPlaces(table.URL(id), unlisted))
+			for _, place := range places[:min(len(places), mostAlike-len(s.plain))] {
 				s.plain[place] = true
 			}
 		}
@@ -202,23 +202,41 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 	}
 }
 
-// ReadLeft takes a page, and returns why it is left to the origin, "" when it is not. isHidden says that it
-// tells robots neither to list it nor to follow its links.
-func (s *SessionIDs) ReadLeft(u site.URL, body []byte, isHidden bool) (why string) {
-	forms, hidden := leftPlaces(u)
-	if (s == nil) || !s.learns || len(forms)+len(hidden) == 0 {
+// Robots is what a page says to robots. NamesNew reports whether it names a page that was never seen, and
+// that lacks a parameter; it matters when NoIndex is true, and NoFollow is not.
+type Robots struct {
+	NoIndex, NoFollow bool
+	NamesNew          func(param string) bool
+}
+
+// ReadLeft takes a page, and returns why it is left to the origin, "" when it is not.
+func (s *SessionIDs) ReadLeft(u site.URL, body []byte, r Robots) (why string) {
+	if (s == nil) || !s.learns {
 		return ""
 	}
-	isForm, said, has := false, uint64(0), ""
+	forms, has, isForm := leftPlaces(u, form), "", false
 	if len(forms) > 0 {
-		isForm, said = formOn(u, body)
+		var said uint64
+		if isForm, said = formOn(u, body); said != 0 {
+			has = strconv.FormatUint(said, 16)
+		}
 	}
-	if said != 0 {
-		has = strconv.FormatUint(said, 16)
+	lists, leads := leftPlaces(u, unlisted), false
+	if r.NoIndex && !r.NoFollow {
+		leads = slices.ContainsFunc(lists, func(place string) bool {
+			_, pair, _ := strings.Cut(place, "?")
+			name, _, _ := strings.Cut(pair, "=")
+			return r.NamesNew(name)
+		})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tell(u, hidden, isHidden, "noindex") {
+	if leads { // it stays, and ends what was learned
+		s.left.Store(u.String(), true)
+		lists = slices.DeleteFunc(lists, func(place string) bool { return s.learned[place] == nil })
+	}
+	if s.tell(u, leftPlaces(u, hidden), r.NoIndex && r.NoFollow, "noindex") ||
+		(!r.NoFollow && s.tell(u, lists, r.NoIndex && !leads, "noindex")) {
 		why = LeftHidden
 	}
 	if s.tell(u, forms, isForm, has) {
@@ -236,10 +254,11 @@ func (s *SessionIDs) Leaves(u site.URL) (why string) {
 		_, is := s.left.Load(place)
 		return is
 	}
-	switch forms, hidden := leftPlaces(u); {
-	case slices.ContainsFunc(forms, isLeft):
+	switch {
+	case slices.ContainsFunc(leftPlaces(u, form), isLeft):
 		return LeftForm
-	case slices.ContainsFunc(hidden, isLeft):
+	case slices.ContainsFunc(leftPlaces(u, hidden), isLeft),
+		slices.ContainsFunc(leftPlaces(u, unlisted), isLeft) && !isLeft(u.String()):
 		return LeftHidden
 	}
 	return ""

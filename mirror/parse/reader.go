@@ -62,7 +62,7 @@ type Extract struct {
 	Around     string            // what Body.Around said
 	NoArchive  bool              // its metas forbid to keep it
 	NoFollow   bool              // its metas or the header forbid to follow its links
-	Hidden     bool              // they do, and forbid to list it; no profile knows the program
+	NoIndex    bool              // they forbid to list it; no profile knows the program
 	Candidates []scope.Candidate // its links
 	IDs        []int64           // for the numbers of the candidates, -1 for one without
 	Cut        result.Cut        // the limits that cut it short
@@ -163,7 +163,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 		meta := directives(&rd.doc, rd.Rules.Product, b.Now)
 		x.NoArchive = meta.NoArchive
 		x.NoFollow = x.NoFollow || (rd.ObeyNofollow && meta.NoFollow)
-		x.Hidden = x.NoFollow && (meta.NoIndex || b.NoIndex)
+		x.NoIndex = rd.ObeyNofollow && (meta.NoIndex || b.NoIndex)
 	}
 	if format == relocate.HTML || b.MIME == "application/xhtml+xml" {
 		rd.Rules.Profiles.See(b.Data, b.Cookies, slices.Contains(rd.Rules.Seeds, b.URL))
@@ -178,7 +178,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	rd.links(b)
 	rd.header(b)
 	if len(rd.Rules.Profiles.Known()) > 0 {
-		x.Hidden = false
+		x.NoIndex = false
 		x.NoFollow = x.NoFollow && !rd.ByProfile // else the wanted links were followed
 	}
 	if format == relocate.SVG { // any XML
