@@ -125,8 +125,9 @@ func (c *cutter) like(o *cutter, at *Times, onlyTimes bool) (varied int, ok bool
 		if bytes.Equal(old, now) {
 			continue
 		}
-		leads := u.leads || u.fixed || leads(c.doc[u.value.from:u.value.to]) || leads(o.doc[v.value.from:v.value.to])
-		if leads && !onlyTimes {
+		matters := u.leads || u.fixed || leads(c.doc[u.value.from:u.value.to]) ||
+			leads(o.doc[v.value.from:v.value.to])
+		if matters && !onlyTimes {
 			return 0, false
 		}
 		if u.ages || v.ages {
