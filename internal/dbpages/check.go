@@ -17,8 +17,8 @@
 //	         and value u32; then keys and values
 //
 // The check is iterative and bounded: each page is read at most once. It covers page ids, types, sizes, the
-// order of keys, and that each page has one use. It does not look into values: wrong bytes in one that keep
-// its length are not found here.
+// order of keys, that a branch knows each page by its first key, and that each page has one use. It does not
+// look into values: wrong bytes in one that keep its length are not found here.
 package dbpages
 
 import (
@@ -383,9 +383,11 @@ func needed(b []byte, n node, head int64) (need int64, err error) {
 
 // ordered checks that a key lies after the one before it and in the range of its page.
 func ordered(p pending, i int, last, key []byte) error {
-	if (i > 0 && bytes.Compare(last, key) >= 0) || (i == 0 && bytes.Compare(p.lo, key) > 0) ||
-		(p.hi != nil && bytes.Compare(key, p.hi) >= 0) {
+	switch {
+	case i > 0 && bytes.Compare(last, key) >= 0, p.hi != nil && bytes.Compare(key, p.hi) >= 0:
 		return faultf(p.id, "key %d is out of order", i)
+	case i == 0 && p.lo != nil && !bytes.Equal(p.lo, key):
+		return faultf(p.id, "its first key is not the one by which its branch knows it")
 	}
 	return nil
 }
