@@ -3,12 +3,8 @@
 package db
 
 import (
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
@@ -62,63 +58,4 @@ func (o Options) InScratch(d *DB, fill func(next *DB) error) (*DB, error) {
 		}
 	}
 	return next, err
-}
-
-// OpenCopy opens a copy, in the first of some folders that takes it, of a database that is not shared. It is
-// as it was after its last commit.
-func (o Options) OpenCopy(dirs ...string) (*DB, error) {
-	f, err := copyShared(o.Path, dirs...)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err != nil {
-		return nil, o.Damaged(err)
-	}
-	defer f.Close()
-	if err := o.look(f); err != nil {
-		return nil, o.Damaged(err)
-	}
-	o.ReadOnly, o.Known, o.held = true, nil, f
-	return Open(o)
-}
-
-// copyShared makes a copy, without a name, of a database that is not shared, as it was after its last commit,
-// also while a process has it locked. dbpages.Commit says why the copy is whole.
-func copyShared(path string, dirs ...string) (*os.File, error) {
-	src, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	still, err := disk.Flock(src, false, false)
-	if err != nil {
-		return nil, err
-	}
-	for end := time.Now().Add(ViewFor); ; time.Sleep(time.Millisecond) {
-		before, err := dbpages.ReadCommit(src)
-		var dst *os.File
-		if err == nil {
-			dst, err = disk.Scratch(dirs...)
-		}
-		if err == nil {
-			_, err = io.Copy(dst, io.NewSectionReader(src, 0, before.Size))
-		}
-		after, aerr := dbpages.ReadCommit(src)
-		if err == nil && aerr == nil && before == after {
-			return dst, nil
-		}
-		if dst != nil {
-			dst.Close()
-		}
-		if aerr != nil {
-			err = aerr
-		}
-		fault := (*dbpages.Fault)(nil)
-		switch {
-		case err != nil && (still || !errors.As(err, &fault)):
-			return nil, err
-		case !time.Now().Before(end):
-			return nil, errors.Join(err, ErrBusy)
-		}
-	}
 }
