@@ -19,9 +19,9 @@ type ReplicaSide struct {
 	Base    string   // URL of the directory, with a slash at its end
 	Paths   []string // known paths, below Base, each with a slash before it, such as "/a/b.html"
 	Job     *job.Job // by whose rules requests are made: robots, politeness, window, limits
-	Fetcher Fetcher
-	Robots  Robots
-	Hosts   Hosts
+	Fetcher source.Fetcher
+	Robots  source.Robots
+	Hosts   frontier.Hosts
 
 	Now func() time.Time // default time.Now
 }

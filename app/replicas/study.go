@@ -20,6 +20,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/scheduler/control"
 )
@@ -324,7 +325,7 @@ func (s *study) testOne(ctx context.Context, p *StudyPair) error {
 	p.take(&verdict, s.Clock())
 	known := [2]int{s.samples[one].URLs, s.samples[two].URLs}
 	p.Suggestion = suggestTested(&verdict, known)
-	return mirror.KeepPair(s.st.Shared, p.PairRecord)
+	return source.KeepPair(s.st.Shared, p.PairRecord)
 }
 
 // motives says why the two hosts of a pair may have the same pages.

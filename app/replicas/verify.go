@@ -18,6 +18,7 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/phm"
 	"mirrord/replica/hosts"
 	"mirrord/site"
@@ -100,7 +101,7 @@ func (v *replicaVerifier) close() {
 func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.ReplicaSide, error) {
 	s := v.sides[j]
 	if s == nil {
-		c, err := mirror.NewClient(j, mirror.World{
+		c, err := source.NewClient(j, source.Surroundings{
 			LookupEnv: v.LookupEnv,
 			ReadFile:  regular.ReadSmall,
 			Names:     v.st.PublicNames,
@@ -109,7 +110,7 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 		if err != nil {
 			return mirror.ReplicaSide{}, fmt.Errorf("job %s: %w", j.Name, err)
 		}
-		s = &jobSide{c, mirror.NewRobots(j, c, runs.HostFacts(v.App, v.st))}
+		s = &jobSide{c, source.NewRobots(j, c, runs.HostFacts(v.App, v.st))}
 		v.sides[j] = s
 	}
 	return mirror.ReplicaSide{
@@ -214,12 +215,12 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 		p.Suggestion = "it is used when the origin of " + p.Job + " fails"
 	}
 	v.pairs = append(v.pairs, p)
-	return mirror.KeepPair(v.st.Shared, p.PairRecord)
+	return source.KeepPair(v.st.Shared, p.PairRecord)
 }
 
 // take fills in what a test of the pair came to.
 func (p *ReplicaPair) take(v *hosts.PairVerdict, now time.Time) {
-	p.PairRecord = mirror.PairOf(v, p.Base1, p.Base2, now)
+	p.PairRecord = source.PairOf(v, p.Base1, p.Base2, now)
 	for _, t := range v.Tests {
 		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
 	}

@@ -15,7 +15,7 @@ import (
 	"mirrord/app/spaces"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/scheduler/status"
 )
 
@@ -62,7 +62,7 @@ func TimeText(t *time.Time) string {
 	return status.TimeText(t.Local())
 }
 
-func BytesText(n int64) string { return mirror.Bytes(n) }
+func BytesText(n int64) string { return result.Bytes(n) }
 
 // LateGoal reads --late.
 func LateGoal(s string) (time.Duration, error) {
