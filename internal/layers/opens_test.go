@@ -24,7 +24,7 @@ func opens() map[string][]string {
 func own() map[string][]string {
 	return map[string][]string{
 		"it is what the others use": {"internal/regular"},
-		"files of the state: only this program writes": {"store/db/beside.go",
+		"files of the state: only this program writes": {"store/db/beside.go", "store/db/copies.go",
 			"store/disk/replace.go", "store/state.go"},
 		"it refuses symbolic links and modes as well": {"scheduler/jobsdir.go"},
 	}

@@ -3,8 +3,13 @@
 package db
 
 import (
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"mirrord/internal/dbpages"
 	"mirrord/store/disk"
@@ -59,3 +64,47 @@ func (o Options) InScratch(d *DB, fill func(next *DB) error) (*DB, error) {
 	}
 	return next, err
 }
+
+// OpenCopy opens a copy, in the first of some folders that takes it, of a database that is not shared. It is
+// as it was after its last commit.
+func (o Options) OpenCopy(dirs ...string) (*DB, error) {
+	f, err := copyShared(o.Path, dirs...)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, o.Damaged(err)
+	}
+	defer f.Close()
+	if err := o.look(f); err != nil {
+		return nil, o.Damaged(err)
+	}
+	o.ReadOnly, o.Known, o.held = true, nil, f
+	return Open(o)
+}
+
+// copyShared makes a copy, without a name, of a database that is not shared, as it was after its last commit,
+// also while a process has it locked. dbpages.Commit says why the copy is whole.
+func copyShared(path string, dirs ...string) (dst *os.File, err error) {
+	src, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if dst, err = disk.Scratch(dirs...); err != nil {
+		return nil, err
+	}
+	for range copyTries { // each time another process has written
+		before, berr := dbpages.ReadCommit(src)
+		_, err = io.Copy(io.NewOffsetWriter(dst, 0), io.NewSectionReader(src, 0, before.Size))
+		after, aerr := dbpages.ReadCommit(src)
+		if err = errors.Join(berr, err, aerr); err == nil && before == after {
+			return dst, nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil, errors.Join(cmp.Or(err, ErrBusy), dst.Close())
+}
+
+// copyTries is how often a copy is made until none was written meanwhile.
+const copyTries = 100

@@ -295,6 +295,44 @@ func TestReaderBesideWriter(t *testing.T) {
 	}
 }
 
+// A database that is not shared is read as a copy while a process holds it.
+func TestOpenCopy(t *testing.T) {
+	o := Options{
+		Path:  filepath.Join(t.TempDir(), "mirror.db"),
+		Mode:  0o600,
+		Depth: 2,
+		Fresh: true,
+	}
+	if _, err := o.OpenCopy(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of nothing: %v", err)
+	}
+	d, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeDB(t, d)
+	if err := d.Update(func(tx *Tx) error {
+		b, err := tx.CreateBucket(things)
+		if err != nil {
+			return err
+		}
+		return b.PutJSON([]byte("a"), "held")
+	}); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := o.OpenCopy(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := get(copied, "a"); v != `"held"` || err != nil {
+		t.Errorf("%q, %v", v, err)
+	}
+	if err := copied.Update(func(*Tx) error { return nil }); err == nil {
+		t.Error("a copy was written")
+	}
+	closeDB(t, copied)
+}
+
 // A file that is opened in turns is not checked each time.
 func TestFileIsCheckedOnce(t *testing.T) {
 	now := time.Now()

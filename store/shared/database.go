@@ -9,7 +9,6 @@ package shared
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -46,8 +45,11 @@ const (
 	jobRecord = "job.json"     // as SaveJobRecords has it
 )
 
-// lockWait is how long a process waits for another one that holds mirror.db. Each holds it for a moment only.
-const lockWait = 15 * time.Second
+// How long a process waits for another one that holds mirror.db. Each holds it for a moment only.
+const (
+	updateWait = 15 * time.Second
+	viewWait   = time.Second // then a copy is read
+)
 
 // Database is mirror.db of a state. Safe for concurrent use, also by several processes: it is opened for the
 // moment of a call.
@@ -66,8 +68,9 @@ func Open(state *home.StateFolder, log *slog.Logger) *Database {
 // with opens mirror.db for the moment of f. Another process may hold it as briefly, so a wait is normal.
 // One that is damaged is set aside and made again from what the sites know, and so is one that is missing or
 // empty: a lost log must not stop a run.
-func (s *Database) with(f func(*db.DB) error) error {
+func (s *Database) with(wait time.Duration, f func(*db.DB) error) error {
 	o := s.options()
+	o.Wait = wait
 	err := tryDoor(o, f)
 	bad, damaged := errors.AsType[*db.DatabaseError](err)
 	if (damaged && bad.Site == "") || errors.Is(err, ErrNone) {
@@ -86,7 +89,7 @@ func (s *Database) options() db.Options {
 	return db.Options{
 		Path:     filepath.Join(s.state.Dir, FileName),
 		Mode:     0o600,
-		Wait:     lockWait,
+		Wait:     updateWait,
 		Depth:    2,
 		Volatile: s.state.Volatile,
 		Known:    &s.known,
@@ -117,43 +120,37 @@ func (s *Database) view(f func(*db.Tx) error) error {
 		}
 	}
 	view := func(d *db.DB) error { return d.View(f) }
-	err := s.with(view)
+	err := s.with(viewWait, view)
+	if errors.Is(err, disk.ErrLocked) { // by a process that is stopped, maybe: a copy as of its last commit
+		d, err := s.Copy()
+		if err != nil {
+			return err
+		}
+		return errors.Join(view(d), d.Close())
+	}
 	switch mayNot := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS); {
 	case mayNot && missing != nil:
 		return nil
 	case mayNot: // a state that is read-only for the caller
-		return s.look(view)
+		o := s.options()
+		o.ReadOnly = true
+		return tryDoor(o, view)
 	}
 	return err
 }
 
-// look reads mirror.db, and changes nothing.
-func (s *Database) look(f func(*db.DB) error) error {
-	o := s.options()
-	o.ReadOnly, o.Known = true, nil
-	return tryDoor(o, f)
-}
-
-// Copy returns a copy, without a name, of mirror.db as it was after its last commit.
-func (s *Database) Copy() (f *os.File, err error) {
-	err = s.look(func(d *db.DB) error {
-		if f, err = disk.Scratch(os.TempDir(), s.state.Dir); err != nil {
-			return err
-		}
-		return d.View(func(tx *db.Tx) error {
-			_, err := io.Copy(f, io.NewSectionReader(d.File, 0, tx.Size()))
-			return err
-		})
-	})
-	if err != nil && f != nil {
-		err = errors.Join(err, f.Close())
+// Copy opens a copy of mirror.db as it was after its last commit.
+func (s *Database) Copy() (*db.DB, error) {
+	d, err := s.options().OpenCopy(os.TempDir(), s.state.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNone
 	}
-	return f, err
+	return d, err
 }
 
 // update writes mirror.db.
 func (s *Database) update(op string, f func(*db.Tx) error) error {
-	return s.with(func(d *db.DB) error { return disk.Err(op, d.Update(f)) })
+	return s.with(updateWait, func(d *db.DB) error { return disk.Err(op, d.Update(f)) })
 }
 
 // replace puts a new mirror.db instead of one that is damaged, which keeps a dated name, or of one
@@ -256,19 +253,21 @@ func (s *Database) refill(o db.Options) (sites int, err error) {
 // it is missing although sites know what was in it. It changes nothing, and who may not read it finds
 // nothing.
 func (s *Database) Check() error {
-	o := s.options()
-	err := s.look(func(d *db.DB) error {
-		return d.View(func(t *db.Tx) error {
+	d, err := s.Copy()
+	if err == nil {
+		err = d.View(func(t *db.Tx) error {
 			if err := t.CheckSums(); err != nil {
-				return o.Damaged(err)
+				return d.Damaged(err)
 			}
 			return nil
 		})
-	})
+		err = errors.Join(err, d.Close())
+	}
 	if errors.Is(err, ErrNone) {
 		names, lerr := s.state.Sites()
 		for _, name := range names {
 			if run, job := s.recall(name); (run != nil) || job != nil {
+				o := s.options()
 				return o.Damaged(err)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"mirrord/store/db"
+	"mirrord/store/disk"
 )
 
 // A damaged mirror.db is set aside, made again from what the sites know, and said once, however many
@@ -338,5 +339,25 @@ func TestStateDBValues(t *testing.T) {
 	}
 	if aside, _ := filepath.Glob(filepath.Join(dir, FileName+".damaged*")); len(aside) > 0 {
 		t.Errorf("%q", aside)
+	}
+}
+
+// mirror.db can be read also while a stopped process holds it: as of its last commit.
+func TestRunsBesideAHeldStateDB(t *testing.T) {
+	dir := t.TempDir()
+	st := open(t, dir, true)
+	if err := st.AddRun(RunRecord{Site: "x", Verdict: "complete"}); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, FileName), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if ok, err := disk.Flock(f, true, false); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if runs, err := st.Runs("x", 10); err != nil || len(runs) != 1 || runs[0].Verdict != "complete" {
+		t.Errorf("%+v, %v", runs, err)
 	}
 }

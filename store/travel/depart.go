@@ -233,10 +233,16 @@ func LastTransaction(s *home.StateFolder, name string) (uint64, error) {
 // OpenShared opens the files of a state that belong to no site: mirror.db as of its last commit, and what
 // lies beside it. Sockets, locks and what was set aside are left out. done lets go of them.
 func OpenShared(s *home.StateFolder, of *shared.Database) (files []File, done func() error, err error) {
+	var d *db.DB
 	done = func() error {
 		var errs []error
 		for _, f := range files {
-			errs = append(errs, f.File.Close())
+			if f.Name != shared.FileName {
+				errs = append(errs, f.File.Close())
+			}
+		}
+		if d != nil {
+			errs = append(errs, d.Close())
 		}
 		return errors.Join(errs...)
 	}
@@ -252,16 +258,16 @@ func OpenShared(s *home.StateFolder, of *shared.Database) (files []File, done fu
 			files = append(files, f)
 		}
 	}
-	var copied *os.File
 	if err == nil {
-		if copied, err = of.Copy(); errors.Is(err, shared.ErrNone) {
+		if d, err = of.Copy(); errors.Is(err, shared.ErrNone) {
 			return files, done, nil
 		}
 	}
 	if err == nil {
-		f := File{Name: shared.FileName, File: copied}
-		f.Info, err = copied.Stat()
-		files = append(files, f)
+		var fi fs.FileInfo
+		if fi, err = d.File.Stat(); err == nil {
+			files = append(files, File{Name: shared.FileName, Info: fi, File: d.File})
+		}
 	}
 	if err != nil {
 		return nil, nil, errors.Join(disk.Err("open shared files", err), done())
