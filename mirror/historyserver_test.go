@@ -236,3 +236,52 @@ func recorded(tb testing.TB, name string) (*replay.History, bool) {
 	}
 	return h, true
 }
+
+// linkedHistory is a history as historyServer serves it: each directory has a page that names the members of
+// it.
+func linkedHistory(t *testing.T, h *replay.History, versions int) *replay.History {
+	t.Helper()
+	var b replay.Builder
+	by := map[string]string{}
+	s := newHistoryServer(h)
+	pageOf := func(dir string) string { return strings.TrimPrefix(dir+"/", "/") + "=" }
+	before := map[string]string{}
+	for v := range versions {
+		if v > 0 {
+			s.next()
+		}
+		now := map[string]string{}
+		for dir, text := range s.listings {
+			dir = strings.Trim(dir, "/")
+			now[pageOf(dir)] = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+			if dir != "" {
+				by[pageOf(dir)] = pageOf(strings.TrimPrefix(path.Dir("/"+dir), "/"))
+			}
+		}
+		for p, n := range s.pages {
+			if p = strings.TrimPrefix(p, "/"); s.content[n] != replay.Gone {
+				now[p] = fmt.Sprintf("%08d", s.content[n])
+				by[p] = pageOf(strings.TrimPrefix(path.Dir("/"+p), "/"))
+			}
+		}
+		var records []replay.Record
+		for p, blob := range now {
+			if before[p] != blob {
+				records = append(records, replay.Record{Path: p, Blob: blob, Size: 100})
+			}
+		}
+		for p := range before {
+			if _, ok := now[p]; !ok {
+				records = append(records, replay.Record{Path: p})
+			}
+		}
+		slices.SortFunc(records, func(a, b replay.Record) int { return strings.Compare(a.Path, b.Path) })
+		if err := b.Add(h.Versions[v].Time, "", records); err != nil {
+			t.Fatal(err)
+		}
+		before = now
+	}
+	b.Linked(by)
+	b.First("=")
+	return b.History()
+}

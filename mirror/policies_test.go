@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -374,8 +373,9 @@ func TestPoliciesOverHTTPInBulk(t *testing.T) {
 }
 
 // wantReplayed holds the requests over HTTP against those of a replay of the same versions: with as many full
-// syncs, the same max_skip and max_skip_time, and rules that are mined before each run. They are within 3
-// points.
+// syncs, the same max_skip and max_skip_time, and rules that are mined before each run. Which of two equals
+// comes first is chance, and moves the requests for a recorded site by 5 points: they are within 3 points of
+// what a few orders span.
 func wantReplayed(t *testing.T, k map[policy.Name]kept, h *replay.History, syncs int) {
 	t.Helper()
 	job := jobfile.Default("http://site.example/")
@@ -388,70 +388,25 @@ func wantReplayed(t *testing.T, k map[policy.Name]kept, h *replay.History, syncs
 			Relearn: true,
 			Batch:   16, // a job of eight connections has so many under way
 		}
-		r, err := replay.Run(linkedHistory(t, h, syncs), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		requests, full := 0, 0
-		for _, s := range r.Steps {
-			requests, full = requests+s.Requests, full+s.Full
+		linked := linkedHistory(t, h, syncs)
+		var replayed []float64
+		for o.Order = range uint32(5) {
+			r, err := replay.Run(linked, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			requests, full := 0, 0
+			for _, s := range r.Steps {
+				requests, full = requests+s.Requests, full+s.Full
+			}
+			replayed = append(replayed, float64(requests)/float64(full))
 		}
 		http := float64(k[p].requests) / float64(k[policy.Full].requests)
-		replayed := float64(requests) / float64(full)
-		t.Logf("%s: %.1f%% of full over HTTP, %.1f%% in the replay", p, 100*http, 100*replayed)
-		if math.Abs(http-replayed) > 0.03 {
+		t.Logf("%s: %.3f of full over HTTP, %.3f in the replay", p, http, replayed)
+		if http < slices.Min(replayed)-0.03 || http > slices.Max(replayed)+0.03 {
 			t.Errorf("%s: %.3f of full over HTTP, %.3f in the replay: too far from one another", p, http, replayed)
 		}
 	}
-}
-
-// linkedHistory is a history as historyServer serves it: each directory has a page that names the members of
-// it.
-func linkedHistory(t *testing.T, h *replay.History, versions int) *replay.History {
-	t.Helper()
-	var b replay.Builder
-	by := map[string]string{}
-	s := newHistoryServer(h)
-	pageOf := func(dir string) string { return strings.TrimPrefix(dir+"/", "/") + "=" }
-	before := map[string]string{}
-	for v := range versions {
-		if v > 0 {
-			s.next()
-		}
-		now := map[string]string{}
-		for dir, text := range s.listings {
-			dir = strings.Trim(dir, "/")
-			now[pageOf(dir)] = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
-			if dir != "" {
-				by[pageOf(dir)] = pageOf(strings.TrimPrefix(path.Dir("/"+dir), "/"))
-			}
-		}
-		for p, n := range s.pages {
-			if p = strings.TrimPrefix(p, "/"); s.content[n] != replay.Gone {
-				now[p] = fmt.Sprintf("%08d", s.content[n])
-				by[p] = pageOf(strings.TrimPrefix(path.Dir("/"+p), "/"))
-			}
-		}
-		var records []replay.Record
-		for p, blob := range now {
-			if before[p] != blob {
-				records = append(records, replay.Record{Path: p, Blob: blob, Size: 100})
-			}
-		}
-		for p := range before {
-			if _, ok := now[p]; !ok {
-				records = append(records, replay.Record{Path: p})
-			}
-		}
-		slices.SortFunc(records, func(a, b replay.Record) int { return strings.Compare(a.Path, b.Path) })
-		if err := b.Add(h.Versions[v].Time, "", records); err != nil {
-			t.Fatal(err)
-		}
-		before = now
-	}
-	b.Linked(by)
-	b.First("=")
-	return b.History()
 }
 
 // wantWorth holds the figures of the policies against one another: full finds everything, and adaptive nearly

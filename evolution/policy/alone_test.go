@@ -131,3 +131,34 @@ func TestNamesAreDoubted(t *testing.T) {
 		t.Errorf("%.3f is expected where more came than was hoped, %.3f before", now, first)
 	}
 }
+
+// The index of a directory that changes in each run says little of the others when it changes once more; that
+// of one that never did says much.
+func TestExpectedChangesSayNothingOfNamesakes(t *testing.T) {
+	m := NewModel()
+	for range 12 {
+		dir, err := m.AddDir(Root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.AddNamed(dir, Page, "index.html", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &fake{t: t, m: m}
+	f.learn(&Run{Entered: []Span{{0, 11}}})
+	for range 20 {
+		f.learn(&Run{Asked: []Span{{0, 11}}, Changed: []Span{{0, 0}}})
+	}
+	after := func(u ID) float64 {
+		n, state := newNames(m), make([]handling, m.Units())
+		state[u] = handed
+		if others := n.tell(m, u, true, state); len(others) != 12-1 {
+			t.Errorf("%d others of the name", len(others))
+		}
+		return n.raise(0, m.name[u])
+	}
+	if usual, once := after(0), after(5); usual > once/10 {
+		t.Errorf("%.4f is expected after a change as in each run, %.4f after a first one", usual, once)
+	}
+}

@@ -5,7 +5,8 @@ package policy
 import "slices"
 
 // Units of one name in several directories are often one thing: the same page of several releases, the same
-// picture at several sizes. A change of one is evidence for the others, within the run.
+// picture at several sizes. A change of one is evidence for the others, within the run, as far as it is a
+// surprise: that of a front page, which changes in each run, says nothing of the index.html of an archive.
 
 // namesakes times the square of the share of hits among units of one name is expected of the others: after
 // one hit, some 17 misses end it.
@@ -27,8 +28,11 @@ type names struct {
 	hoped, came float64 // of looks for which the name is the reason: changes expected, and found
 }
 
-// tally is what was told of the units of a name.
-type tally struct{ outcomes, hits int }
+// tally is what was told of the units of a name. A hit counts less the more often its unit changes.
+type tally struct {
+	outcomes int
+	hits     float64
+}
 
 func newNames(m *Model) names {
 	lists := 1
@@ -66,11 +70,12 @@ func (n *names) tell(m *Model, u ID, hit bool, state []handling) (out []ID) {
 	}
 	t := n.seen[name]
 	t.outcomes++
+	first := hit && t.hits == 0
 	if hit {
-		t.hits++
+		t.hits += 1 - float64(m.edits(u).c/(m.exposure(u).n+1))
 	}
 	n.seen[name] = t
-	if !hit || t.hits > 1 {
+	if !first {
 		return nil
 	}
 	l := int(name) & (len(n.first) - 2)
@@ -96,7 +101,7 @@ func (n *names) expect(name uint32) float64 {
 	if name == 0 || t.hits == 0 {
 		return 0
 	}
-	x := float64(t.hits) / float64(t.outcomes+1)
+	x := t.hits / float64(t.outcomes+1)
 	return namesakes * x * x
 }
 
