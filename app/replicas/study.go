@@ -19,7 +19,6 @@ import (
 	"mirrord/app/jobs"
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/mirror"
 	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/scheduler/control"
@@ -318,7 +317,7 @@ func (s *study) testOne(ctx context.Context, p *StudyPair) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := mirror.TestReplicas(ctx, here, there)
+	verdict, err := source.TestReplicas(ctx, here, there)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/internal/regular"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/frontier"
 	"mirrord/mirror/source"
 	"mirrord/phm"
 	"mirrord/replica/hosts"
@@ -98,7 +98,7 @@ func (v *replicaVerifier) close() {
 }
 
 // side is one side of a pair, requested by the rules of a job.
-func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.ReplicaSide, error) {
+func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (source.Side, error) {
 	s := v.sides[j]
 	if s == nil {
 		c, err := source.NewClient(j, source.Surroundings{
@@ -108,20 +108,18 @@ func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.
 			Network:   v.Network,
 		}, v.Log)
 		if err != nil {
-			return mirror.ReplicaSide{}, fmt.Errorf("job %s: %w", j.Name, err)
+			return source.Side{}, fmt.Errorf("job %s: %w", j.Name, err)
 		}
 		s = &jobSide{c, source.NewRobots(j, c, runs.HostFacts(v.App, v.st))}
 		v.sides[j] = s
 	}
-	return mirror.ReplicaSide{
-		Base:    base,
-		Paths:   paths,
-		Job:     j,
-		Fetcher: s.client,
-		Robots:  s.robots,
-		Hosts:   v.hosts,
-		Now:     v.Clock,
-	}, nil
+	turns, err := frontier.NewPacer(v.hosts, j, source.Politeness(j), v.Clock)
+	if err != nil {
+		return source.Side{}, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	o := source.AskerOptionsOf(j)
+	o.Fetcher, o.Robots, o.Turns, o.Now = s.client, s.robots, turns, v.Clock
+	return source.Side{Base: base, Paths: paths, Asker: source.NewAsker(o)}, nil
 }
 
 // against tests a place against the origin of a job, by the pages that the mirror has. named is the job when
@@ -201,9 +199,9 @@ func (v *replicaVerifier) pages(ctx context.Context, name string, f func(u strin
 	return ctx.Err()
 }
 
-func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSide, p ReplicaPair) error {
+func (v *replicaVerifier) test(ctx context.Context, here, there source.Side, p ReplicaPair) error {
 	v.Progress(fmt.Sprintf("testing %s %s", here.Base, there.Base))
-	verdict, err := mirror.TestReplicas(ctx, here, there)
+	verdict, err := source.TestReplicas(ctx, here, there)
 	if err != nil {
 		return err
 	}
@@ -307,7 +305,7 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 	for _, s := range inventory.Samples() {
 		samples[s.Host] = s
 	}
-	side := func(host string) (mirror.ReplicaSide, error) {
+	side := func(host string) (source.Side, error) {
 		paths := make([]string, len(samples[host].Paths))
 		for i, p := range samples[host].Paths {
 			paths[i] = p[len(dir[host])-1:]
