@@ -72,8 +72,9 @@ const (
 // The price rises with what a run has found: by as much again with each so many changes. The first changes of
 // a run say that the site is alive; in a run that finds thousands, a request that finds one in a thousand is
 // better spent on another day. A listing shows what came and went, of which there is more in such a run: it
-// does not become dearer, and is worth more with the square root.
-const plenty, listRise = 50, 1.5
+// does not become dearer, and is worth a little more. With the square root the 22 recorded sites get 100 000
+// requests more, for 58 pages.
+const plenty, listRise = 50, 1.3
 
 // An answer tells of more than of its own unit, so a request is worth this much more than the changes that it
 // is expected to find.
@@ -314,15 +315,12 @@ func (a *adaptive) risen() float64 {
 func taught(m *Model) float64 { return insight / min(1, (1+float64(m.runs)/youngRuns)/2) }
 
 // dearness is how many times the price of a request a unit has to be worth: because of its bytes, and because
-// a listing that tells of others teaches nothing beyond what it finds. How often these change by themselves
-// is not learned from it, and they are requested in the same run.
+// a listing teaches nothing beyond what it finds. How often others change by themselves is not learned from
+// it, and those of which it tells are requested in the same run.
 func dearness(a *adaptive, u ID) float64 {
 	x := a.factors.of(u)
-	if a.lists.tells(a.Model, u) {
-		x *= taught(a.Model)
-	}
 	if a.kind(u) == Listing {
-		x /= math.Pow(a.risen(), listRise)
+		x *= taught(a.Model) / math.Pow(a.risen(), listRise)
 	}
 	return x
 }
