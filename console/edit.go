@@ -13,7 +13,6 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/jobs"
-	"mirrord/app/ops"
 	"mirrord/job"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -191,6 +190,7 @@ func makeMirror(v *visit) error {
 	if do == "preview" {
 		return previewMirror(v, m, want)
 	}
+	want.Paused = m.Every != "" && do == "save"
 	made, bad, err := jobs.CreateJob(v.App, want, nil)
 	if m.Problem = formProblem(bad, err); m.Problem != "" {
 		v.audit(v.r, v.who, act{what: v.op.Act(), about: m.URL}, errors.New(m.Problem))
@@ -200,10 +200,7 @@ func makeMirror(v *visit) error {
 	if _, err := v.Daemon.Reload(); err != nil {
 		v.Log.Warn("the jobs were not read after a change", "err", err)
 	}
-	switch of := visitOf(v, v.job, ops.Named("pause")); {
-	case m.Every != "" && do == "save":
-		_, err = of.op.Do(v.r.Context(), of.act(), of.op.In())
-	case m.Every == "" && do != "save":
+	if m.Every == "" && do != "save" {
 		_, _, err = v.Daemon.Run(v.job, control.RunRequest{})
 	}
 	return v.done(act{about: m.URL}, err, jobPath(v.job, ""))
@@ -225,10 +222,8 @@ func previewMirror(v *visit, m newMirror, want jobs.InitRequest) error {
 // formProblem is the first problem of the job that a form describes; "" without one.
 func formProblem(bad []jobs.JobFileError, err error) string {
 	switch {
-	case len(bad) > 0 && bad[0].Hint != "":
-		return cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message + "; " + bad[0].Hint
 	case len(bad) > 0:
-		return cmp.Or(bad[0].Key, "job file") + ": " + bad[0].Message
+		return cmp.Or(bad[0].Key, "job file") + ": " + strings.TrimSuffix(bad[0].Message+"; "+bad[0].Hint, "; ")
 	case err != nil:
 		return env.Remedied(err)
 	}

@@ -3,7 +3,6 @@
 package console
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -15,16 +14,17 @@ import (
 // commonKeys are the keys that the form beside a job file shows, with their labels.
 func commonKeys() [][2]string {
 	return [][2]string{
-		{"url", "Entry points, one in each line"}, {"title", "Title"},
-		{"scope.kind", "Scope"}, {"scope.exclude", "Left out, a glob in each line"},
-		{"scope.not_types", "File types not wanted, one in each line"},
+		{"url", "Entry points, one a line"}, {"title", "Title"},
+		{"scope.kind", "Scope"}, {"scope.exclude", "Exclude, one glob a line"},
+		{"scope.not_types", "Exclude types, one a line"},
 		{"schedule", "Schedule"}, {"timezone", "Time zone"}, {"window", "Hours"},
-		{"limits.max_depth", "Links deep"}, {"limits.max_files", "Most files"}, {"limits.max_size", "Most bytes"},
-		{"limits.max_delete", "Removed at most"},
-		{"polite.delay", "Gap between requests"}, {"polite.connections", "Connections to a host"},
+		{"limits.max_depth", "Links deep"},
+		{"limits.max_files", "At most files"}, {"limits.max_size", "At most bytes"},
+		{"limits.max_delete", "At most removals"},
+		{"polite.delay", "Delay between requests"}, {"polite.connections", "Connections per host"},
 		{"polite.bandwidth", "Bandwidth"}, {"obey_robots", "Obey robots.txt"},
-		{"policy", "Policy"}, {"publish.keep", "Versions that stay"},
-		{"notify.email", "Mail to, one address in each line"}, {"notify.stale_after", "Stale after"},
+		{"policy", "Policy"}, {"publish.keep", "Versions to keep"},
+		{"notify.email", "Mail to, one address a line"}, {"notify.stale_after", "Stale after"},
 	}
 }
 
@@ -84,7 +84,7 @@ func formed(text string, form url.Values) (string, error) {
 		}
 		next, err := job.SetText(out, c[0], keyOf(keys, c[0]).Typed(form.Get(typed)))
 		if err != nil {
-			return string(out), env.Usagef("%s: %v", c[0], fmt.Errorf("the form cannot set it: %w", err))
+			return string(out), env.Usagef("%s: the form cannot set it: %w", c[0], err)
 		}
 		out = next
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"mirrord/app/daemon"
 	"mirrord/scheduler/status"
@@ -108,6 +109,47 @@ func TestListInBrowser(t *testing.T) {
 	}
 }
 
+// The menu of a row opens by the keyboard, has the focus next, pauses and resumes its mirror and closes with
+// Escape, with and without scripts.
+func TestMenuByKeyboard(t *testing.T) {
+	c := newChromium(t, nil)
+	c.with(func(d *fakeDaemon) { d.jobs = testJobs(2) })
+	const menu = `document.getElementById("more-job0001")`
+	for _, on := range []bool{true, false} {
+		c.scripts(on)
+		c.goTo("/")
+		c.ask(`document.querySelector("[popovertarget=more-job0001]").focus() || ""`)
+		c.keys("\r")
+		c.until(menu + `.matches(":popover-open")`)
+		c.keys("\t")
+		c.until(menu + `.contains(document.activeElement)`)
+		c.keys(kb.Escape)
+		c.until(`!` + menu + `.matches(":popover-open") && document.activeElement.matches("[popovertarget=more-job0001]")`)
+		c.keys("\r")
+		for range 8 {
+			if c.ask(`document.activeElement.textContent`) != "Pause" {
+				c.keys("\t")
+			}
+		}
+		c.until(menu + `.contains(document.activeElement)`)
+		c.keys("\r")
+		c.wait("Paused: no run")
+	}
+	c.with(func(d *fakeDaemon) {
+		if want := []string{"pause job0001", "pause job0001"}; !slices.Equal(d.did, want) {
+			t.Errorf("the daemon did %q", d.did)
+		}
+	})
+}
+
+// keys types.
+func (c *chromium) keys(keys string) {
+	c.Helper()
+	if err := chromedp.Do(c.ctx, chromedp.KeyEvent(keys)); err != nil {
+		c.Fatal(err)
+	}
+}
+
 // Several mirrors are selected, run, paused, downloaded and deleted by the keyboard alone, with and without
 // scripts, and the list stays as it was filtered.
 func TestBulkInBrowser(t *testing.T) {
@@ -169,8 +211,6 @@ func (c *chromium) pick(job string) {
 	box := fmt.Sprintf(`document.querySelector("input[name=job][value=%s]")`, job)
 	c.until(box + ` != null`)
 	c.ask(box + `.focus() || ""`)
-	if err := chromedp.Do(c.ctx, chromedp.KeyEvent(" ")); err != nil {
-		c.Fatal(err)
-	}
+	c.keys(" ")
 	c.until(box + `.checked`)
 }

@@ -34,17 +34,16 @@ type settingsData struct {
 }
 
 // Numbers are the inputs of the limits: name, label and value.
-func (d settingsData) Numbers() [][3]string {
+func (d settingsData) Numbers() [][3]any {
 	l := d.Limits
-	n := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return [][3]string{
-		{"orders", "Orders within a day", n(l.Orders)},
-		{"looks", "Previews within a day", n(l.Looks)},
-		{"files", "Files of all orders within a day", n(l.Files)},
-		{"size", "Megabytes of all orders within a day", n(int64(l.Size) / 1e6)},
-		{"requests", "Requests of all orders within a day", n(l.Requests)},
-		{"stored", "Megabytes of archives at a time", n(int64(l.Stored) / 1e6)},
-		{"days", "Days that archives stay", n(l.Days)},
+	return [][3]any{
+		{"orders", "Mirror requests within a day", l.Orders},
+		{"looks", "Previews within a day", l.Looks},
+		{"files", "Files of all within a day", l.Files},
+		{"size", "Megabytes of all within a day", int64(l.Size) / 1e6},
+		{"requests", "HTTP requests of all within a day", l.Requests},
+		{"stored", "Megabytes of stored archives", int64(l.Stored) / 1e6},
+		{"days", "Days that archives are kept", l.Days},
 	}
 }
 

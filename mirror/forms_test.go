@@ -13,6 +13,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
+const hiddenMeta = `<meta name="robots" content="noindex,nofollow">`
+
 const textForm = "<form action=/save METHOD='POST'><textarea name=text>%s</textarea></form>"
 
 // formWiki has 40 pages. Each names a form for itself, and a page that is missing, which redirects to a form.
@@ -24,11 +26,14 @@ func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int6
 		asked.Add(1)
 		rw.Header().Set("Content-Type", "text/html")
 		page, n := strings.Trim(r.URL.Path, "/"), 0
+		if strings.HasPrefix(page, "picture") {
+			rw.Header().Set("Content-Type", "image/png")
+		}
 		fmt.Fprintf(rw, "<h1>%s</h1>a wiki of all that is known", page)
 		_, err := fmt.Sscanf(page, "page%d", &n)
 		switch verb := r.URL.RawQuery; {
 		case verb == "edit":
-			fmt.Fprint(rw, form(n))
+			fmt.Fprintf(rw, "<img src=/picture%d>%s", n, form(n))
 		case verb == "create":
 			fmt.Fprintf(rw, textForm, "")
 		case err == nil:
@@ -47,11 +52,13 @@ func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int6
 }
 
 // The forms to write in of a wiki that no profile knows are left to its origin once eight were read, and what
-// redirects to one is a dead end. A page with a form stays.
+// redirects to one is a dead end. So are pages that robots are neither to list nor to follow. A page with a
+// form stays.
 func TestFormsToWriteIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		form func(page int) string
 		kept int // forms
+		more int // pages that they lead to
 	}{
 		"forms": {
 			form: func(n int) string { return fmt.Sprintf(textForm, mirrortest.Words(uint32(n), 20)) },
@@ -63,6 +70,27 @@ func TestFormsToWriteIn(t *testing.T) {
 		"one without a form": {
 			form: func(n int) string { return map[bool]string{true: fmt.Sprintf(textForm, "")}[n > 0] },
 			kept: 40,
+		},
+		"hidden": {
+			form: func(n int) string { return hiddenMeta + mirrortest.Words(uint32(n), 20) },
+		},
+		"one that is not hidden": {
+			form: func(n int) string {
+				return map[bool]string{true: hiddenMeta}[n > 0] + mirrortest.Words(uint32(n), 20)
+			},
+			kept: 40,
+		},
+		"to be followed": {
+			form: func(n int) string {
+				return strings.Replace(hiddenMeta, ",nofollow", "", 1) + mirrortest.Words(uint32(n), 20)
+			},
+		},
+		"the way to others": {
+			form: func(n int) string {
+				return fmt.Sprintf("%s<a href=/more%d>more</a>", strings.Replace(hiddenMeta, ",nofollow", "", 1), n)
+			},
+			kept: 40,
+			more: 40,
 		},
 		"a search": {
 			form: func(int) string { return strings.Replace(fmt.Sprintf(textForm, ""), "POST", "get", 1) },
@@ -76,10 +104,10 @@ func TestFormsToWriteIn(t *testing.T) {
 			m.Rests = true
 			s := m.Run()
 			wantVerdict(t, s, mirror.Complete, true)
-			if int(s.Files) != 41+c.kept {
-				t.Errorf("%d files, want 41 and %d forms:\n%s", s.Files, c.kept, mirrortest.Text(s))
+			if int(s.Files) != 41+2*c.kept+c.more {
+				t.Errorf("%d files, want 41 and %d forms with pictures:\n%s", s.Files, c.kept, mirrortest.Text(s))
 			}
-			if first := asked.Load(); c.kept == 0 && first > 41+2*(8+6) {
+			if first := asked.Load(); c.kept == 0 && first > 41+3*(8+6) {
 				t.Errorf("%d pages requested", first)
 			}
 			for run := range 3 {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Options are the thresholds of mining. They have no default: start from [Strict], [Third] or [Best].
+// Options are the thresholds of mining. They have no default: start from [Third].
 type Options struct {
 	MinDoC float64 // alpha, 0 to 1: from this degree on a change is significant; 0: any change is
 	// beta, 0 to 1: how often the antecedent has to change, and the pair must not; with 0 there is no rule
@@ -70,16 +70,6 @@ func (z *Zero) UnmarshalText(b []byte) error {
 	return fmt.Errorf("zero %q: it has to be strict, zero or never", b)
 }
 
-// Strict is the paper read literally, at the thresholds that skip most then.
-func Strict() Options {
-	return Options{
-		MinDoC:        0.1,
-		MinFoC:        0.05,
-		MinConfidence: 0.5,
-		Zero:          ZeroStrict,
-	}
-}
-
 // Third are the thresholds that skip about the third of a site that the paper speaks of.
 func Third() Options {
 	return Options{
@@ -89,9 +79,6 @@ func Third() Options {
 		Zero:          ZeroNever,
 	}
 }
-
-// Best are the thresholds that lose the fewest changes for what they skip.
-func Best() Options { return Options{MinFoC: 0.1, MinConfidence: 0.5, Zero: ZeroNever} }
 
 // Validate returns an error for invalid thresholds.
 func (o Options) Validate() error {

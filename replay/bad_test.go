@@ -13,6 +13,7 @@ import (
 
 	"mirrord/evolution/policy"
 	"mirrord/near"
+	"mirrord/testing/lab/thresholds"
 )
 
 // made builds a history of n versions from what the site holds in each: path to blob.
@@ -105,7 +106,7 @@ func TestHostileSites(t *testing.T) {
 		for _, o := range []Options{
 			{Policy: policy.Full}, {Policy: policy.Adaptive}, {Policy: policy.Adaptive, Price: -1},
 			{Policy: policy.Adaptive, Price: -1, Budget: 0.2},
-			{Policy: policy.Near, Near: near.Strict()}, {Policy: policy.Near, Near: near.Third(), Expire: 3},
+			{Policy: policy.Near, Near: thresholds.Strict()}, {Policy: policy.Near, Near: near.Third(), Expire: 3},
 			{Policy: Never},
 		} {
 			o.Train = 5

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"mirrord/near"
+	"mirrord/testing/lab/thresholds"
 )
 
 // BenchmarkMineRecorded mines 80 versions of the largest recorded site at each of the settings: the pass over
@@ -21,9 +22,9 @@ func BenchmarkMineRecorded(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, o := range map[string]near.Options{
-		"strict": near.Strict(),
+		"strict": thresholds.Strict(),
 		"third":  near.Third(),
-		"best":   near.Best(),
+		"best":   thresholds.Best(),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

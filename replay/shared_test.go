@@ -13,6 +13,7 @@ import (
 
 	"mirrord/evolution/policy"
 	"mirrord/near"
+	"mirrord/testing/lab/thresholds"
 )
 
 const sharedData = "../../shared/data/"
@@ -106,12 +107,12 @@ func TestRecordedResults(t *testing.T) {
 		}{
 			{"nothing", Options{Policy: Nothing}},
 			{"never", Options{Policy: Never}},
-			{"near-strict", Options{Policy: policy.Near, Near: near.Strict()}},
-			{"near-strict-expiring", Options{Policy: policy.Near, Near: near.Strict(), Expire: 8}},
+			{"near-strict", Options{Policy: policy.Near, Near: thresholds.Strict()}},
+			{"near-strict-expiring", Options{Policy: policy.Near, Near: thresholds.Strict(), Expire: 8}},
 			{"near-third", Options{Policy: policy.Near, Near: near.Third()}},
 			{"near-third-expiring", Options{Policy: policy.Near, Near: near.Third(), Expire: 8}},
-			{"near-best", Options{Policy: policy.Near, Near: near.Best()}},
-			{"near-best-expiring", Options{Policy: policy.Near, Near: near.Best(), Expire: 8}},
+			{"near-best", Options{Policy: policy.Near, Near: thresholds.Best()}},
+			{"near-best-expiring", Options{Policy: policy.Near, Near: thresholds.Best(), Expire: 8}},
 		} {
 			r, err := Run(h, c.o)
 			if err != nil {

@@ -108,10 +108,10 @@ func (s *state) newcomers(c Config, now time.Time) map[string]*entry {
 	out := map[string]*entry{}
 	for name := range c {
 		if s.jobs[name] == nil {
-			out[name] = &entry{name: name, seen: now}
+			out[name] = nil
 		}
 	}
-	if len(out) == 0 || s.reloaded.IsZero() { // newState has just read all records
+	if len(out) == 0 {
 		return out
 	}
 	records, err := s.Store.LoadRecords()
@@ -119,9 +119,7 @@ func (s *state) newcomers(c Config, now time.Time) map[string]*entry {
 		s.log.Error("records of new jobs could not be read; starting with empty ones", "err", err)
 	}
 	for name := range out {
-		if rec, ok := records[name]; ok {
-			out[name] = s.remembered(name, rec, now)
-		}
+		out[name] = s.remembered(name, records[name], now)
 	}
 	return out
 }

@@ -16,7 +16,7 @@ func ownPages() map[string]func(*Server, http.ResponseWriter, *http.Request) {
 		sitesPath:  (*Server).serveList,
 		findPath:   (*Server).serveFind,
 		robotsPath: serveRobots,
-		iconPath:   serveIcon,
+		iconPath:   serveText("image/svg+xml", icon),
 
 		barScriptPath: serveScript(barScript),
 	}
@@ -49,11 +49,18 @@ const mementos = wellKnown + "memento/"
 const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#9cc3ea" d="M1 1h9v11H1z"/>` +
 	`<path fill="#0b5cad" d="M5 4h10v11H5z"/><path stroke="#fff" d="M7 7.5h6M7 9.5h6M7 11.5h4"/></svg>`
 
-// serveRobots keeps crawlers off old versions. A robots.txt that a mirror has is served in its place.
-func serveRobots(_ *Server, w http.ResponseWriter, _ *http.Request) {
-	isolatePage(w.Header())
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	io.WriteString(w, robotsText) // an error means that the client has disconnected
+// serveRobots keeps crawlers off old versions. A robots.txt that a mirror has is served instead.
+func serveRobots(s *Server, w http.ResponseWriter, r *http.Request) {
+	serveText("text/plain; charset=utf-8", robotsText)(s, w, r)
+}
+
+// serveText returns what sends a text of ours.
+func serveText(mime, text string) func(*Server, http.ResponseWriter, *http.Request) {
+	return func(_ *Server, w http.ResponseWriter, _ *http.Request) {
+		isolatePage(w.Header())
+		w.Header().Set("Content-Type", mime)
+		io.WriteString(w, text) // an error means that the client has disconnected
+	}
 }
 
 // serveScript returns what sends a script of ours.
@@ -63,11 +70,4 @@ func serveScript(text string) func(*Server, http.ResponseWriter, *http.Request) 
 		w.Header().Set("Cache-Control", "no-cache")
 		sendText(w, r, http.StatusOK, "text/javascript; charset=utf-8", []byte(text))
 	}
-}
-
-// serveIcon sends the picture of our own pages.
-func serveIcon(_ *Server, w http.ResponseWriter, _ *http.Request) {
-	isolatePage(w.Header())
-	w.Header().Set("Content-Type", "image/svg+xml")
-	io.WriteString(w, icon) // likewise
 }

@@ -19,7 +19,6 @@ func CreateJob(a *env.App, r InitRequest, text []byte) (*NewJobFile, []JobFileEr
 	if len(bad) > 0 || err != nil {
 		return nil, bad, err
 	}
-	out.First = newFirstRuns(a).of(out.Job, j)
 	err = MayWriteJob(a, out, made)
 	if e, ok := errors.AsType[*env.Error](err); ok && e.Field == "" { // refused beside the other jobs
 		return nil, checkErrors(errors.New(strings.TrimPrefix(e.Error(), out.File+": "))), nil
@@ -27,7 +26,17 @@ func CreateJob(a *env.App, r InitRequest, text []byte) (*NewJobFile, []JobFileEr
 	if err != nil {
 		return nil, nil, err
 	}
-	return out, nil, WriteNewJob(out, made)
+	if r.Paused { // before a daemon can read the file
+		if _, err := SetPaused(a, out.Job, true); err != nil {
+			return nil, nil, err
+		}
+	}
+	out.First = newFirstRuns(a).of(out.Job, j)
+	if err = WriteNewJob(out, made); err != nil && r.Paused {
+		_, undone := SetPaused(a, out.Job, false)
+		err = errors.Join(err, undone)
+	}
+	return out, nil, err
 }
 
 // PlannedJob is the job that CreateJob would write, for a preview. Nothing is written.

@@ -3,6 +3,7 @@
 package jobs_test
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/life"
+	"mirrord/scheduler"
 )
 
 // TestSaysFirstRun: commands that make or change a job say when its first run is due, and only before that
@@ -77,6 +79,24 @@ func TestSaysFirstRun(t *testing.T) {
 		t.Fatal(bad, err)
 	}
 	is(two.First, "runs now")
+	again := jobs.InitRequest{
+		URL:      "https://p.example/",
+		Job:      "paused",
+		Schedule: "@daily",
+		Paused:   true,
+	}
+	made, bad, err = jobs.CreateJob(a, again, nil)
+	if err != nil || len(bad) > 0 {
+		t.Fatal(bad, err)
+	}
+	is(made.First, "")
+	if err := life.SetPaused(a, "paused", true); !errors.Is(err, scheduler.ErrNothing) {
+		t.Errorf("%v: a job that was made paused is not", err)
+	}
+	again.Job = "two" // is there
+	if _, _, err = jobs.CreateJob(a, again, nil); err == nil {
+		t.Error("two jobs of one name")
+	}
 
 	if err := life.SetPaused(a, "two", true); err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ type InitRequest struct {
 	URL      string
 	Job      string // its name; "" is one made from the URL
 	Schedule string // "" means only by hand
+	Paused   bool   // of CreateJob: no run begins before the job is resumed
 }
 
 // NewJobFile is a job file that Init has written.

@@ -84,6 +84,32 @@ func (r Records) SaveRecords(recs map[string]*scheduler.Record) error {
 	return r.Kept.SaveJobRecords(raw)
 }
 
+// SetPaused stores whether a job is paused, for a daemon that reads it later, and reports whether it was
+// changed.
+func SetPaused(a *env.App, name string, paused bool) (changed bool, err error) {
+	st, err := a.MakeState()
+	if err != nil {
+		return false, err
+	}
+	defer st.Close()
+	kept := Records{Kept: st.Shared, Log: a.Log}
+	recs, err := kept.LoadRecords()
+	rec := recs[name]
+	if changed = rec.Paused != paused; !changed || err != nil {
+		return false, err
+	}
+	rec.Paused = paused
+	if err := kept.SaveRecords(map[string]*scheduler.Record{name: &rec}); err != nil {
+		return false, err
+	}
+	all, err := shared.Pauses(st.Shared)
+	// else a node stores it, once it has the job
+	if _, known := all[name]; err == nil && (known || env.JobsShared(a)) {
+		_, err = shared.NotePause(st.Shared, name, paused, a.Clock())
+	}
+	return true, err
+}
+
 func ToldOf(list []notify.Delivery) []control.Told {
 	out := make([]control.Told, 0, len(list))
 	for _, x := range list {

@@ -7,9 +7,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/jobs"
-	"mirrord/app/shares"
 	"mirrord/scheduler"
-	"mirrord/store/shared"
 )
 
 // SetPaused says for the next daemon whether a job is paused; a running daemon gets it through its socket.
@@ -18,30 +16,12 @@ func SetPaused(a *env.App, name string, paused bool) error {
 	if _, err := a.FindJob(name); err != nil {
 		return err
 	}
-	st, err := a.MakeState()
-	if err != nil {
+	changed, err := jobs.SetPaused(a, name, paused)
+	switch {
+	case err != nil || changed:
 		return err
+	case paused:
+		return fmt.Errorf("pause %s: %w: it is paused", name, scheduler.ErrNothing)
 	}
-	defer st.Close()
-	kept := jobs.Records{Kept: st.Shared, Log: a.Log}
-	recs, err := kept.LoadRecords()
-	if err != nil {
-		return err
-	}
-	rec := recs[name]
-	if rec.Paused == paused {
-		if paused {
-			return fmt.Errorf("pause %s: %w: it is paused", name, scheduler.ErrNothing)
-		}
-		return fmt.Errorf("resume %s: %w: it is not paused", name, scheduler.ErrNothing)
-	}
-	rec.Paused = paused
-	if err := kept.SaveRecords(map[string]*scheduler.Record{name: &rec}); err != nil {
-		return err
-	}
-	all, err := shared.Pauses(st.Shared)
-	if _, shared := all[name]; err == nil && shared { // else the daemon of a node writes it down
-		_, err = shares.NotePause(st, name, paused, a.Clock())
-	}
-	return err
+	return fmt.Errorf("resume %s: %w: it is not paused", name, scheduler.ErrNothing)
 }

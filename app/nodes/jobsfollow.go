@@ -34,6 +34,9 @@ func (c *ClusterJobs) Follow(ctx context.Context, d *daemon.Daemon) {
 	defer watch.Wait()
 	var said *NodeJobs
 	for {
+		if d.Share.Exchange != nil {
+			d.Share.Exchange(ctx) // pauses of new jobs come before their files
+		}
 		now, changed := c.settle(ctx)
 		if changed {
 			// errors of the jobs are in the log and the status

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"mirrord/app/daemon"
-	"mirrord/app/shares"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store/shared"
@@ -21,7 +20,7 @@ func (c *Everywhere) pause(
 		return c.order(name, here, there)
 	}
 	c.users.Exchange(c.ctx) // what was wanted elsewhere a moment ago is the older one
-	changed, err := shares.NotePause(c.here.State, name, paused, c.here.App.Clock())
+	changed, err := shared.NotePause(c.here.State.Shared, name, paused, c.here.App.Clock())
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func HeedPauses(d *daemon.Daemon) {
 		case !known && j.Activity != status.Paused:
 			continue
 		case !known:
-			_, err := shares.NotePause(d.State, j.Name, true, d.App.Clock())
+			_, err := shared.NotePause(d.State.Shared, j.Name, true, d.App.Clock())
 			if err != nil {
 				d.Log.Error("a pause cannot be written down", "job", j.Name, "err", err)
 			}

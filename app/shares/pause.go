@@ -4,23 +4,11 @@ package shares
 
 import (
 	"log/slog"
-	"time"
 
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/shared"
 )
-
-// NotePause writes down that a job of a cluster is paused, or is not, and reports whether that is new.
-func NotePause(st *store.State, name string, paused bool, now time.Time) (changed bool, err error) {
-	err = shared.ChangePause(st.Shared, name, func(was *shared.PauseFact) (*shared.PauseFact, error) {
-		if changed = was == nil || was.Paused != paused; !changed {
-			return was, nil
-		}
-		return &shared.PauseFact{Paused: paused, At: now.UTC().Truncate(time.Second)}, nil
-	})
-	return changed, err
-}
 
 // heed adds the known pauses to records.
 func heed(st *store.State, recs map[string]scheduler.Record, log *slog.Logger) {

@@ -335,7 +335,7 @@ func TestDaemon(t *testing.T) {
 
 	// Without a daemon the same commands work, or say what they need.
 	d.do(cli.ExitOK, "^docs +invalid +2 ", "status")
-	d.do(cli.ExitOK, "no daemon runs, the next one will heed it", "pause", "about")
+	d.do(cli.ExitOK, "no daemon runs, the next one honors it", "pause", "about")
 	d.do(cli.ExitOK, "^about +ok, paused", "status")
 	d.do(cli.ExitError, "no daemon runs", "cancel", "about")
 	d.do(cli.ExitError, "no daemon runs", "daemon", "reload")

@@ -39,7 +39,8 @@ func commandGroups(a *cli.CLI) []commandGroup {
 			mirror.ForgetCommand(a), jobs.TuneCommand(a),
 		}},
 		{"Run", []*cobra.Command{
-			jobs.RunNowCommand(a), jobs.CancelCommand(a), jobs.PauseCommand(a), jobs.ResumeCommand(a),
+			jobs.RunNowCommand(a), jobs.CancelCommand(a), jobs.PauseCommand(a, "pause", true),
+			jobs.PauseCommand(a, "resume", false),
 		}},
 		{"Archives", []*cobra.Command{
 			archives.ExportCommand(a), archives.ImportCommand(a), cluster.Command(a),

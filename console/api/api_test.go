@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/app/access"
+	"mirrord/app/jobs"
 	"mirrord/app/ops"
 )
 
@@ -79,6 +80,11 @@ func TestJobFiles(t *testing.T) {
 	operate := c.token[access.Operate]
 	c.want(201, `"job":"new"`, operate, "POST", "/v1/jobs", `{"job":"new","url":"https://new.example/","schedule":"@daily"}`)
 	c.want(201, `"job":"whole"`, operate, "POST", "/v1/jobs", `{"job":"whole","text":"url = \"https://whole.example/\"\n"}`)
+	c.want(201, `"job":"later"`, operate, "POST", "/v1/jobs",
+		`{"job":"later","url":"https://later.example/","schedule":"@daily","paused":true}`)
+	if changed, err := jobs.SetPaused(c.srv.App, "later", true); changed || err != nil {
+		t.Errorf("made paused, and it is not: %v", err)
+	}
 	c.want(409, "conflict", operate, "POST", "/v1/jobs", `{"job":"new","url":"https://new.example/"}`)
 	for body, want := range map[string]string{
 		`{}`:                        "url",
@@ -103,7 +109,7 @@ func TestJobFiles(t *testing.T) {
 		c.want(400, want, operate, "POST", "/v1/jobs", body)
 	}
 	c.want(413, "too_large", operate, "POST", "/v1/jobs", `{"text":"`+strings.Repeat("x", most)+`"}`)
-	if names, _ := os.ReadDir(c.jobs); len(names) != 3 {
+	if names, _ := os.ReadDir(c.jobs); len(names) != 4 {
 		t.Errorf("job files: %v", names)
 	}
 

@@ -16,6 +16,7 @@ type newJob struct {
 	URL      string `json:"url"`
 	Schedule string `json:"schedule"` // such as @daily; without one the job runs by hand
 	Text     string `json:"text"`     // a job file, instead of URL and Schedule
+	Paused   bool   `json:"paused"`   // no run begins before the job is resumed
 }
 
 // savedJob is a job file that was written.
@@ -26,18 +27,12 @@ type savedJob struct {
 	First    string   `json:"first_run,omitempty"` // when its first run comes, such as "runs now"
 }
 
-// problemsError lists the problems of a job file.
+// problemsError lists the problems of a job file, of which there is at least one.
 type problemsError struct{ all []jobs.JobFileError }
 
 func (e *problemsError) Error() string {
-	if len(e.all) == 0 {
-		return "the job file is refused"
-	}
 	p := e.all[0]
-	if p.Key != "" {
-		return p.Key + ": " + p.Message
-	}
-	return p.Message
+	return strings.TrimPrefix(p.Key+": "+p.Message, ": ")
 }
 
 // createJob writes a new job file and puts it in force.
@@ -50,6 +45,7 @@ func createJob(c *call) error {
 		URL:      n.URL,
 		Job:      n.Job,
 		Schedule: n.Schedule,
+		Paused:   n.Paused,
 	}, []byte(n.Text))
 	if err == nil && len(bad) > 0 {
 		err = &problemsError{bad}

@@ -108,13 +108,14 @@ func (c *cutter) example() string {
 const maxVaried = 8
 
 // like reports whether two segments have one template, and differ only in units that may change by
-// themselves, and how many of these do not just tell when the answers came.
-func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
+// themselves, and how many of these do not just tell when the answers came. onlyTimes is for those that do,
+// wherever they are.
+func (c *cutter) like(o *cutter, at *Times, onlyTimes bool) (varied int, ok bool) {
 	us, os := c.unitsOf(c.seg), o.unitsOf(o.seg)
 	if len(us) != len(os) || !bytes.Equal(c.template(c.seg, us), o.template(o.seg, os)) {
 		return 0, false
 	}
-	if c.seg.kind != tag && (leads(c.current()) || leads(o.current())) {
+	if !onlyTimes && c.seg.kind != tag && (leads(c.current()) || leads(o.current())) {
 		return 0, false
 	}
 	allowed := c.seg.kind == comment || counted(c.around())
@@ -124,7 +125,9 @@ func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
 		if bytes.Equal(old, now) {
 			continue
 		}
-		if u.leads || u.fixed || leads(c.doc[u.value.from:u.value.to]) || leads(o.doc[v.value.from:v.value.to]) {
+		matters := u.leads || u.fixed || leads(c.doc[u.value.from:u.value.to]) ||
+			leads(o.doc[v.value.from:v.value.to])
+		if matters && !onlyTimes {
 			return 0, false
 		}
 		if u.ages || v.ages {
@@ -138,7 +141,7 @@ func (c *cutter) like(o *cutter, at *Times) (varied int, ok bool) {
 		switch {
 		case isTime && tellTime(old, now, at):
 			continue
-		case !isTime && (!allowed || atOf(c.of(u), o.of(v)).Kind == 0):
+		case onlyTimes, !isTime && (!allowed || atOf(c.of(u), o.of(v)).Kind == 0):
 			return 0, false
 		}
 		if varied++; varied > maxVaried {
@@ -159,24 +162,20 @@ func (c *cutter) sameMoment(o *cutter, at *Times) bool {
 }
 
 // sameTime reports whether two tags in which a position is masked are the same but for the time of their
-// answers, which their addresses may say, too.
+// answers, which their addresses may say, too: an address with noise is made for its answer.
 func (c *cutter) sameTime(o *cutter, at *Times) bool {
 	if c.seg.kind != tag || bytes.IndexByte(c.current(), mark) < 0 {
 		return false
 	}
-	varied, ok := asText(c.current()).like(asText(o.current()), at)
-	return ok && varied == 0
+	_, ok := unescaped(c.current()).like(unescaped(o.current()), at, true)
+	return ok
 }
 
-// asText returns a tag as a text that leads nowhere, with dates and times as they are outside of addresses.
-func asText(tag []byte) *cutter {
-	doc := []byte(spelled.Replace(string(tag)))
+// unescaped reads the words of a tag, those of its addresses without the escapes of dates and times.
+func unescaped(tag []byte) *cutter {
+	doc := []byte(strings.NewReplacer("%3A", ":", "%2C", ",", "%20", " ", "+", " ").Replace(string(tag)))
 	return &cutter{document: document{doc: doc}, seg: segmentAt{span: span{0, len(doc)}}}
 }
-
-// spelled undoes the escapes of an address, and breaks all by which a text is seen to lead somewhere.
-var spelled = strings.NewReplacer("%3A", ":", "%2C", ",", "%20", " ", "+", " ", "//", " / ", "url", "u rl",
-	"www.", "www", ".htm", " htm", "src=", "src ", "href=", "href ")
 
 // age is how long ago a unit says that something was.
 func (c *cutter) age(u *unit) age {

@@ -165,7 +165,7 @@ func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 		}
 		varied, ok := 0, a.sameMoment(&b, &at) || a.sameTime(&b, &at)
 		if !ok && !classed {
-			varied, ok = a.like(&b, &at)
+			varied, ok = a.like(&b, &at, false)
 		}
 		if classed = !ok && !classed && a.seg.kind == tag && sameButClass(a.current(), b.current()); classed {
 			continue // the class of an age, if one follows

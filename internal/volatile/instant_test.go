@@ -4,6 +4,7 @@ package volatile
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 )
@@ -47,6 +48,55 @@ func TestOneMomentInOtherWords(t *testing.T) {
 		d, ok := Compare([]byte(page(c.old, "foot")), []byte(page(c.now, "foot")), at)
 		if same := ok && len(d.Templates) == 0; same != c.want {
 			t.Errorf("%q and %v later %q: %v, %+v", c.old, c.later, c.now, ok, d)
+		}
+	}
+}
+
+// An address with noise may say the time of its answer; nothing else of it varies.
+func TestTimesInAddresses(t *testing.T) {
+	at := Times{Old: noon, New: noon.Add(49*time.Hour + 7*time.Minute)}
+	link := func(from, when, title string, at time.Time) string {
+		escaped := strings.NewReplacer(":", "%3A", ",", "%2C", " ", "+").Replace(at.Format(when))
+		return `<a href="/w?from=` + from + "&amp;when=" + escaped + `" title="` + title + `">`
+	}
+	noise := string([]byte{mark, byte(Number)})
+	for _, when := range []string{
+		"15:04, 2 January 2006", "2006-01-02 15:04", "2006-01-02T15:04:05", "20060102150405",
+	} {
+		for name, c := range map[string]struct {
+			from, now, title string
+			late             time.Duration
+			want             bool
+		}{
+			"of the answer": {noise, noise, "List", 0, true},
+			"of no answer":  {noise, noise, "List", time.Hour, false},
+			"no noise":      {"12", "12", "List", 0, false},
+			"another word":  {noise, noise, "Page", 0, false},
+			"another link":  {noise, noise + "&amp;page=2", "List", 0, false},
+		} {
+			old := page(link(c.from, when, "List", at.Old), "foot")
+			now := page(link(c.now, when, c.title, at.New.Add(c.late)), "foot")
+			if d, ok := Compare([]byte(old), []byte(now), at); (ok && len(d.Templates) == 0) != c.want {
+				t.Errorf("%s, %s: %v, %+v", when, name, ok, d)
+			}
+		}
+	}
+}
+
+// Members of a script that time the answer are timings, in answers of one moment and in those of two runs;
+// others that look the same are no noise.
+func TestTimingsOfScripts(t *testing.T) {
+	for name, want := range map[string]bool{"cputime": true, "walltime": true, "cpu": false, "price": false} {
+		fill := func(value string) []byte {
+			return []byte(page("text", `<script>set({"limitreport":{"`+name+`":"`+value+`","nodes":7}})</script>`))
+		}
+		old, now := fill("0.002"), fill("0.013")
+		if _, ok := Compare(old, now, Times{}); ok != want {
+			t.Errorf("%s of two runs: %v", name, ok)
+		}
+		found, ok := Apart(old, now, nil)
+		if !ok || len(found) != 1 || found[0].Counted != want {
+			t.Errorf("%s of one moment: %v, %+v", name, ok, found)
 		}
 	}
 }

@@ -83,9 +83,11 @@ func folded(r *crawling, rec *record.Resource) (f process.Found, ok bool) {
 		return f, false
 	}
 	s := r.Table.State(rec.ID)
-	if !rec.Requis && !(rec.InSet && s.Known()) && r.sessions.IsForm(rec.URL) { // what earlier runs had stays
-		f.Finding = process.LeftOut(rec, frontier.LeftForm, r.Version, urls.Account{})
-		return f, true
+	if !rec.Requis && !(rec.InSet && s.Known()) { // what earlier runs had stays
+		if why := r.sessions.Leaves(rec.URL); why != "" {
+			f.Finding = process.LeftOut(rec, why, r.Version, urls.Account{})
+			return f, true
+		}
 	}
 	if id, ok := r.Table.Standing(rec.ID); ok {
 		to, s := r.Table.Get(id)
@@ -123,7 +125,7 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 		}
 		u := r.Table.URL(id)
 		if _, spelled := r.Table.Standing(id); !spelled {
-			if to, _ := r.sessions.Main(u); (to == u) && !r.sessions.IsForm(u) {
+			if to, _ := r.sessions.Main(u); (to == u) && (r.sessions.Leaves(u) == "") {
 				continue
 			}
 		}

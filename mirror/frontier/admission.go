@@ -74,8 +74,8 @@ func (a *Admission) tooDeep(c *scope.Candidate, depth int) bool {
 // allowNew asks the rules about a URL that was never seen.
 func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
 	why := a.Rules.Leaves(u, c.Purpose)
-	if (why == "") && (c.Purpose == scope.Page) && a.Sessions.IsForm(u) {
-		why = LeftForm
+	if (why == "") && (c.Purpose == scope.Page) {
+		why = a.Sessions.Leaves(u)
 	}
 	if why != "" {
 		a.Notes.Add(why, u)
@@ -177,5 +177,5 @@ func PurposeOf(s urls.State) scope.Purpose {
 // Allows asks the rules about a URL that is known.
 func (a *Admission) Allows(u site.URL, s urls.State, p scope.Purpose) bool {
 	ok, _ := a.Rules.Allow(u, p)
-	return ok && (s.InSet() || (p != scope.Page) || !a.Sessions.IsForm(u))
+	return ok && (s.InSet() || (p != scope.Page) || a.Sessions.Leaves(u) == "")
 }

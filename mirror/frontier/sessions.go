@@ -5,6 +5,7 @@ package frontier
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,7 +73,8 @@ type SessionIDs struct {
 	bare    []SecondRequest // URLs without the session ids of kinds that were learned
 	refuted map[string]bool // kinds of which URLs without the token say something else
 
-	plain   map[string]bool   // places of pages that are no forms
+	plain   map[string]bool   // places of pages that are no forms, or not hidden
+	left    sync.Map          // the known places
 	folded  map[string]int    // by place: URLs for which another one stood in this run
 	samples map[site.URL]bool // URLs that are requested all the same
 	settled bool              // the samples were requested
@@ -110,6 +112,17 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Tabl
 	}
 	if s.learned == nil {
 		s.learned = map[string]*urls.SessionID{}
+	}
+	for id, x := range table.Settled().All() { // what the mirror has is of no kind that is left
+		if learns && x.InSet() {
+			places := slices.Concat(leftPlaces(table.URL(id), hidden), leftPlaces(table.URL(id), unlisted))
+			for _, place := range places[:min(len(places), mostAlike-len(s.plain))] {
+				s.plain[place] = true
+			}
+		}
+	}
+	for place := range s.learned {
+		s.keepLeft(place)
 	}
 	s.some.Store(len(learned) > 0)
 	s.Recall()
@@ -189,26 +202,66 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 	}
 }
 
-// ReadForm takes a page, and reports whether it is a form that is left to the origin.
-func (s *SessionIDs) ReadForm(u site.URL, body []byte) (left bool) {
-	places := formPlaces(u)
-	if (s == nil) || !s.learns || (len(places) == 0) {
-		return false
-	}
-	is, said := formOn(u, body)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tellForm(u, places, is, said)
+// Robots is what a page says to robots. NamesNew reports whether it names a page that was never seen, and
+// that lacks a parameter; it matters when NoIndex is true, and NoFollow is not.
+type Robots struct {
+	NoIndex, NoFollow bool
+	NamesNew          func(param string) bool
 }
 
-// IsForm reports whether a URL is that of a form, left to the origin.
-func (s *SessionIDs) IsForm(u site.URL) bool {
-	if !s.Some() || isChosen(u, s.run) {
-		return false
+// ReadLeft takes a page, and returns why it is left to the origin, "" when it is not.
+func (s *SessionIDs) ReadLeft(u site.URL, body []byte, r Robots) (why string) {
+	if (s == nil) || !s.learns {
+		return ""
+	}
+	forms, has, isForm := leftPlaces(u, form), "", false
+	if len(forms) > 0 {
+		var said uint64
+		if isForm, said = formOn(u, body); said != 0 {
+			has = strconv.FormatUint(said, 16)
+		}
+	}
+	lists, leads := leftPlaces(u, unlisted), false
+	if r.NoIndex && !r.NoFollow {
+		leads = slices.ContainsFunc(lists, func(place string) bool {
+			_, pair, _ := strings.Cut(place, "?")
+			name, _, _ := strings.Cut(pair, "=")
+			return r.NamesNew(name)
+		})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(formPlaces(u), s.isKnown)
+	if leads { // it stays, and ends what was learned
+		s.left.Store(u.String(), true)
+		lists = slices.DeleteFunc(lists, func(place string) bool { return s.learned[place] == nil })
+	}
+	if s.tell(u, leftPlaces(u, hidden), r.NoIndex && r.NoFollow, "noindex") ||
+		(!r.NoFollow && s.tell(u, lists, r.NoIndex && !leads, "noindex")) {
+		why = LeftHidden
+	}
+	if s.tell(u, forms, isForm, has) {
+		why = LeftForm
+	}
+	return why
+}
+
+// Leaves returns why a URL is left to the origin, "" when it is not. It takes no lock: the table calls it.
+func (s *SessionIDs) Leaves(u site.URL) (why string) {
+	if !s.Some() || isChosen(u, s.run) {
+		return ""
+	}
+	isLeft := func(place string) bool {
+		_, is := s.left.Load(place)
+		return is
+	}
+	switch {
+	case slices.ContainsFunc(leftPlaces(u, form), isLeft):
+		return LeftForm
+	case slices.ContainsFunc(leftPlaces(u, hidden), isLeft),
+		slices.ContainsFunc(leftPlaces(u, unlisted), isLeft) && !isLeft(u.String()):
+		return LeftHidden
+	}
+	return ""
 }
 
 // Led takes where a URL redirects.

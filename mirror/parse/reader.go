@@ -44,6 +44,7 @@ type Body struct {
 	Data     []byte
 	Sitemap  bool              // robots.txt or an index names it as a sitemap
 	NoFollow bool              // the header forbids to follow its links
+	NoIndex  bool              // the header forbids to list it
 	Links    []string          // the Link fields of the header (RFC 8288)
 	Refresh  string            // the Refresh field of the header
 	Also     []scope.Candidate // what else it links to
@@ -61,6 +62,7 @@ type Extract struct {
 	Around     string            // what Body.Around said
 	NoArchive  bool              // its metas forbid to keep it
 	NoFollow   bool              // its metas or the header forbid to follow its links
+	NoIndex    bool              // they forbid to list it; no profile knows the program
 	Candidates []scope.Candidate // its links
 	IDs        []int64           // for the numbers of the candidates, -1 for one without
 	Cut        result.Cut        // the limits that cut it short
@@ -161,6 +163,7 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 		meta := directives(&rd.doc, rd.Rules.Product, b.Now)
 		x.NoArchive = meta.NoArchive
 		x.NoFollow = x.NoFollow || (rd.ObeyNofollow && meta.NoFollow)
+		x.NoIndex = rd.ObeyNofollow && (meta.NoIndex || b.NoIndex)
 	}
 	if format == relocate.HTML || b.MIME == "application/xhtml+xml" {
 		rd.Rules.Profiles.See(b.Data, b.Cookies, slices.Contains(rd.Rules.Seeds, b.URL))
@@ -174,8 +177,9 @@ func (rd *Reader) document(b *Body, format relocate.Format) {
 	}
 	rd.links(b)
 	rd.header(b)
-	if rd.ByProfile && len(rd.Rules.Profiles.Known()) > 0 {
-		x.NoFollow = false // the wanted links were followed
+	if len(rd.Rules.Profiles.Known()) > 0 {
+		x.NoIndex = false
+		x.NoFollow = x.NoFollow && !rd.ByProfile // else the wanted links were followed
 	}
 	if format == relocate.SVG { // any XML
 		rd.data(b)

@@ -87,6 +87,7 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 	defer p.giveTo(r.procs)
 	b := r.toRead(p, now, body)
 	b.Links, b.Refresh, b.Cookies = head.Links(), head.Refresh(), head.Cookies()
+	b.NoIndex = tags.NoIndex
 	f, err := r.document(f, rec, b, p, as)
 	if sink.File() != nil || p.read.Links() > manyLinks {
 		// Its memory refers to a body that goes, or was for this one document.

@@ -198,8 +198,13 @@ func (r *reading) linkedDocument(
 		}
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
-	if r.Admission.Sessions.ReadForm(now.URL, body) && !old.InSet && (now.Referrer > 0) && !now.Requis {
-		return LeftOut(now, frontier.LeftForm, r.Version, as), nil
+	left := r.Admission.Sessions.ReadLeft(now.URL, body, frontier.Robots{
+		NoIndex:  x.NoIndex,
+		NoFollow: x.NoFollow,
+		NamesNew: func(param string) bool { return namesNewWithout(r, x, param) },
+	})
+	if (left != "") && !old.InSet && (now.Referrer > 0) && !now.Requis {
+		return LeftOut(now, left, r.Version, as), nil
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
 	if old.InSet {
@@ -237,6 +242,16 @@ func (r *reading) linkedDocument(
 	}
 	as.Tally |= like
 	return r.keep(f, old, x.Targets(r.Rules), as)
+}
+
+// namesNewWithout reports whether a document names a page of the job that was never seen, and has no
+// parameter of a name.
+func namesNewWithout(r *reading, x *parse.Extract, param string) bool {
+	return slices.ContainsFunc(x.Candidates, func(c scope.Candidate) bool {
+		u := site.Canonical(string(c.URL))
+		isNew := c.Follow && !c.Guess && (c.Purpose == scope.Page) && r.Rules.Scope.Covers(u) && !r.Table.Knows(u)
+		return isNew && site.WithoutParam(u, param) == u
+	})
 }
 
 // learn takes a page into the count of chains. Its links are those of add.

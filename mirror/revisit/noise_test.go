@@ -151,7 +151,6 @@ func TestPagesThatChangeEachTimeAreRequestedTwice(t *testing.T) {
 	}
 }
 
-// A position that is the same on most pages is known for the one on which it differs.
 // A timing may be the same in most answers: it is believed when it differed on two pages.
 func TestTimingsAreMostlyTheSame(t *testing.T) {
 	page := func(n, before string) []byte {
@@ -170,6 +169,25 @@ func TestTimingsAreMostlyTheSame(t *testing.T) {
 	}
 }
 
+// A processor time is so coarse that two answers mostly agree: in a script one page of many is enough, and
+// all pages are masked there then.
+func TestCoarseTimingsOfScripts(t *testing.T) {
+	for name, want := range map[string]int{"cputime": 1, "price": 0} {
+		fill := func(value string) []byte {
+			return boxed(`<script>set({"`+name+`":"0.00`+value+`","n":7})</script>`, tokenA)
+		}
+		p := NewNoise(1)
+		for n, second := range []string{"2", "2", "3", "2", "2", "2"} {
+			p.shapes = map[uint64]*shapeFact{}
+			twice(t, p, fmt.Sprintf("%d.html", n), fill("2"), fill(second))
+		}
+		if got := len(p.Known(addressOf(t, "other.html"))); got != want {
+			t.Errorf("%s: %d positions, want %d", name, got, want)
+		}
+	}
+}
+
+// A position that is the same on most pages is known for the one on which it differs.
 func TestNoiseOfOnePage(t *testing.T) {
 	p := NewNoise(1)
 	own := addressOf(t, "own.html")

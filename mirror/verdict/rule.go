@@ -66,18 +66,12 @@ type Remark struct {
 	URL  site.URL
 }
 
-func (r *Ruling) gaps(format string, args ...any) {
-	r.Verdict = max(r.Verdict, result.Gaps)
-	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
-}
+func (r *Ruling) gaps(format string, args ...any)       { r.because(result.Gaps, format, args) }
+func (r *Ruling) partial(format string, args ...any)    { r.because(result.Partial, format, args) }
+func (r *Ruling) suspicious(format string, args ...any) { r.because(result.Suspicious, format, args) }
 
-func (r *Ruling) partial(format string, args ...any) {
-	r.Verdict = max(r.Verdict, result.Partial)
-	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
-}
-
-func (r *Ruling) suspicious(format string, args ...any) {
-	r.Verdict = max(r.Verdict, result.Suspicious)
+func (r *Ruling) because(v result.Verdict, format string, args []any) {
+	r.Verdict = max(r.Verdict, v)
 	r.Reasons = append(r.Reasons, fmt.Sprintf(format, args...))
 }
 

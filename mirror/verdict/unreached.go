@@ -23,7 +23,7 @@ const (
 )
 
 func unreached(c *Case) (r Ruling, _ error) {
-	if c.Live == nil {
+	if c.Live == nil && !leftPages(c.Table) {
 		return r, nil
 	}
 	if c.Parts.Gaps { // a page that could not be had may link to what nothing else does
@@ -64,13 +64,23 @@ func unreached(c *Case) (r Ruling, _ error) {
 	if err != nil {
 		return r, err
 	}
-	if !c.Accept && c.dropsTooMany(l.lost) {
+	if !c.Accept && (c.Live != nil) && c.dropsTooMany(l.lost) {
 		r.suspicious(tooManyLoose, l.lost, live, c.Limits.MaxDelete)
 		r.Dropped, r.Stay = dropped, dropped
 		return r, nil
 	}
 	r.Leave = lost
 	return r, nil
+}
+
+// leftPages reports whether pages were left after their answers came: what only they link to came, too.
+func leftPages(t urls.Settled) bool {
+	for _, s := range t.All() {
+		if s.Outcome() == site.OutOfScope && s.Answered() {
+			return true
+		}
+	}
+	return false
 }
 
 // shown returns those of the resources that leave now. Accept drops of the published ones what was shown to

@@ -24,15 +24,18 @@ type Marked struct {
 	Cut   bool   // time ran out, or there is too much: nothing is marked
 }
 
-// Said is what a page says: its title, and a line for each block of its text. A body that is no page stays.
-// Its type may have the charset that the answer named.
+// Said is what a page says: a line for each block of its text, after its title unless a line repeats that. A
+// body that is no page stays. Its type may have the charset that the answer named.
 func Said(b Body) Body {
 	if m := mimeType(b); m != "text/html" && m != "application/xhtml+xml" {
 		return b
 	}
 	_, charset, _ := strings.Cut(b.Type, "charset=")
 	title, said := text.Page(b.Data, charset, true)
-	return Body{Data: []byte(title + "\n" + said), Type: "text/plain"}
+	if !slices.Contains(strings.Split(said, "\n"), title) {
+		said = title + "\n" + said
+	}
+	return Body{Data: []byte(said), Type: "text/plain"}
 }
 
 // Mark compares two pages by words. head is what each gets at the start of its head element. ok is false

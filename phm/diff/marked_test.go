@@ -82,3 +82,15 @@ func FuzzMark(f *testing.F) {
 		}
 	})
 }
+
+// A page says its title once: a heading that repeats it is enough.
+func TestSaid(t *testing.T) {
+	for page, want := range map[string]string{
+		"<title>Hours</title><p>Menu<h1>Hours</h1><p>From nine.":  "Menu\nHours\nFrom nine.",
+		"<title>Hours</title><h1>Opening hours</h1><p>From nine.": "Hours\nOpening hours\nFrom nine.",
+	} {
+		if got := string(Said(Body{Data: []byte(page), Type: "text/html"}).Data); got != want {
+			t.Errorf("%s: %q, want %q", page, got, want)
+		}
+	}
+}

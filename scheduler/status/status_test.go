@@ -358,7 +358,7 @@ func TestWaits(t *testing.T) {
 		Turns:   []TurnHeld{{Job: "a"}, {Job: "b", Short: true}},
 		Hosts:   []HostHeld{{Host: "h", Jobs: []string{"a"}, Waiting: []string{"b"}}},
 	}
-	const want = "turns, of 4: a, b; runs without a turn: 2; host h: a; next b"
+	const want = "run slots, of 4: a, b; queued runs: 2; host h: a; next b"
 	if got := strings.Join(d.Holders(), "; "); got != want {
 		t.Errorf("got %q", got)
 	}

@@ -187,10 +187,10 @@ func (d *Daemon) Holders() (lines []string) {
 		turns = append(turns, t.Job)
 	}
 	if len(turns) > 0 {
-		lines = append(lines, fmt.Sprintf("turns, of %d: %s", d.MaxRuns, strings.Join(turns, ", ")))
+		lines = append(lines, fmt.Sprintf("run slots, of %d: %s", d.MaxRuns, strings.Join(turns, ", ")))
 	}
 	if d.Parked > 0 {
-		lines = append(lines, fmt.Sprintf("runs without a turn: %d", d.Parked))
+		lines = append(lines, fmt.Sprintf("queued runs: %d", d.Parked))
 	}
 	for _, h := range d.Hosts {
 		line := "host " + h.Host + ": " + strings.Join(h.Jobs, ", ")

@@ -202,5 +202,16 @@ func ChangePause(s KeyValues, job string, change func(*PauseFact) (*PauseFact, e
 	return changeFact(s, kindPauses, job, change)
 }
 
+// NotePause stores that a job of a cluster is paused, or is not, and reports whether that is new.
+func NotePause(s KeyValues, job string, paused bool, now time.Time) (changed bool, err error) {
+	err = ChangePause(s, job, func(was *PauseFact) (*PauseFact, error) {
+		if changed = was == nil || was.Paused != paused; !changed {
+			return was, nil
+		}
+		return &PauseFact{Paused: paused, At: now.UTC().Truncate(time.Second)}, nil
+	})
+	return changed, err
+}
+
 // Pauses returns the stored pauses by job, without those that cannot be read.
 func Pauses(s KeyValues) (map[string]PauseFact, error) { return factsOf[PauseFact](s, kindPauses) }

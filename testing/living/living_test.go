@@ -45,7 +45,13 @@ func binary(t *testing.T) string {
 func TestLiving(t *testing.T) {
 	t.Parallel()
 	bin, long := binary(t), os.Getenv("MIRRORD_LONG") != ""
-	for _, x := range programs() {
+	all := programs()
+	for _, x := range all {
+		if x.alike {
+			all = append(all, x.unknown())
+		}
+	}
+	for _, x := range all {
 		if !x.short && !long {
 			continue
 		}
@@ -148,7 +154,7 @@ func (m *mirrored) rests(runs int) {
 			m.t.Errorf("run %d: of %d answers %d have bodies in vain", m.run, len(seen), m.vain)
 		}
 		times := float64(s.Requests) / float64(m.need)
-		if m.run == runs && times > mostTimes {
+		if m.run == runs && times > max(mostTimes, m.times) {
 			m.t.Errorf("run %d: %d requests for %d that are wanted", m.run, s.Requests, m.need)
 		}
 	}
@@ -186,7 +192,7 @@ func (m *mirrored) first(seen []answer) {
 	if len(items) != m.items {
 		m.t.Errorf("the first run has %d of %d pages of the content", len(items), m.items)
 	}
-	if float64(len(junk)) > mostJunk*float64(pages) {
+	if float64(len(junk)) > max(mostJunk, m.share)*float64(pages) {
 		m.t.Errorf("%d of %d pages are junk: %q", len(junk), pages, junk[:min(len(junk), 10)])
 	}
 }

@@ -27,6 +27,16 @@ type program struct {
 	edit  func(p *place, n int) // writes marker(n)
 
 	short bool // part of the ordinary tests
+	alike bool // its pages say enough to robots to be mirrored without a profile, too
+
+	times, share float64 // bounds of requests and junk, where these are not those of a known program
+}
+
+// unknown returns a program as one that no profile knows.
+func (x program) unknown() program {
+	x.name, x.job, x.short = x.name+" without a profile", `profile = "none"`, false
+	x.times, x.share = 1.6, 0.30
+	return x
 }
 
 // marker is what an edit writes.
@@ -40,6 +50,7 @@ func programs() []program {
 		{
 			name:    "dokuwiki",
 			short:   true,
+			alike:   true,
 			start:   "/doku.php?id=start",
 			items:   30,
 			content: re(`[?&]id=guide(?::|%3[Aa])(p\d+)$`),
@@ -138,6 +149,7 @@ func programs() []program {
 		},
 		{
 			name:    "mediawiki",
+			alike:   true,
 			start:   "/wiki/Main_Page",
 			items:   30,
 			content: re(`^/wiki/Article_(\d+)$`),

@@ -147,14 +147,10 @@ func CancelCommand(a *cli.CLI) *cobra.Command {
 		})
 }
 
-func PauseCommand(a *cli.CLI) *cobra.Command {
-	return cli.JobCommand(a, "pause", nil,
-		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, true) })
-}
-
-func ResumeCommand(a *cli.CLI) *cobra.Command {
-	return cli.JobCommand(a, "resume", nil,
-		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, false) })
+// PauseCommand is pause, or resume.
+func PauseCommand(a *cli.CLI, name string, paused bool) *cobra.Command {
+	return cli.JobCommand(a, name, nil,
+		func(ctx context.Context, name string) error { return setPaused(ctx, a, name, paused) })
 }
 
 func setPaused(ctx context.Context, a *cli.CLI, name string, paused bool) error {
@@ -174,5 +170,5 @@ func setPaused(ctx context.Context, a *cli.CLI, name string, paused bool) error 
 	if err := life.SetPaused(a.App(), name, paused); err != nil {
 		return err
 	}
-	return cli.Said(a, status.Job{Name: name}, word+"; no daemon runs, the next one will heed it", nil)
+	return cli.Said(a, status.Job{Name: name}, word+"; no daemon runs, the next one honors it", nil)
 }

@@ -9,6 +9,7 @@ import (
 	"mirrord/evolution"
 	"mirrord/near"
 	"mirrord/replay"
+	"mirrord/testing/lab/thresholds"
 )
 
 // Setting decides the skips of an experiment: by rules, the thresholds of mining; or, with Never, the files
@@ -23,7 +24,7 @@ type Setting struct {
 // Settings are those of the experiments.
 func Settings() []Setting {
 	return []Setting{
-		{"strict", near.Strict(), false}, {"third", near.Third(), false}, {"best", near.Best(), false},
+		{"strict", thresholds.Strict(), false}, {"third", near.Third(), false}, {"best", thresholds.Best(), false},
 		{"never", near.Options{}, true},
 	}
 }

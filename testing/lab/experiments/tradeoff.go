@@ -12,6 +12,7 @@ import (
 	"mirrord/evolution/policy"
 	"mirrord/near"
 	"mirrord/replay"
+	"mirrord/testing/lab/thresholds"
 )
 
 // Curve is a policy at several settings.
@@ -80,7 +81,7 @@ func TradeOff(hs []*replay.History, o replay.Options, done func(setting string) 
 	for _, s := range []struct {
 		name string
 		o    near.Options
-	}{{"strict", near.Strict()}, {"third", near.Third()}, {"best", near.Best()}} {
+	}{{"strict", thresholds.Strict()}, {"third", near.Third()}, {"best", thresholds.Best()}} {
 		for _, every := range []int{0, nearExpire} {
 			p := Point{Label: s.name, Ring: every > 0}
 			if p.Ring {
