@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/scheduler/status"
 	"mirrord/testing/mirrortest"
 )
@@ -318,7 +319,7 @@ func TestMissingSecret(t *testing.T) {
 	w := mirrortest.Start(t)
 	hub(w, 1)
 	m := mirrortest.New(t, w, job(`auth.user = "x"`, `auth.password = "${NOT_SET}"`))
-	_, err := mirror.NewClient(m.Job, mirror.World{
+	_, err := source.NewClient(m.Job, source.Surroundings{
 		LookupEnv: func(string) (string, bool) { return "", false },
 		ReadFile:  os.ReadFile,
 	}, nil)

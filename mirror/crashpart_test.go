@@ -23,6 +23,7 @@ import (
 	"mirrord/fetch"
 	jobs "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/site"
 )
 
@@ -360,7 +361,7 @@ func TestNoLimitOfBodies(t *testing.T) {
 	for limit, want := range map[jobs.Size]error{0: fetch.ErrTruncated, 4_900_000_000: fetch.ErrTooLarge} {
 		j := jobs.Default(srv.URL + "/")
 		j.Limits.MaxBody, j.Limits.Retries = limit, 0
-		c, err := mirror.NewClient(j, mirror.World{}, nil)
+		c, err := source.NewClient(j, source.Surroundings{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

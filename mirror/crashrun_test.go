@@ -28,6 +28,7 @@ import (
 	jobs "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
 	storehome "mirrord/store/home"
@@ -107,7 +108,7 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 		return nil, err
 	}
 	defer s.Close()
-	client, err := mirror.NewClient(j, mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
+	client, err := source.NewClient(j, source.Surroundings{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func crashRun(ctx context.Context, dir, url string, edit ...func(*jobs.Job)) (*m
 		State:    st,
 		Site:     s,
 		Fetcher:  client,
-		Robots:   mirror.NewRobots(j, client, st.Shared),
+		Robots:   source.NewRobots(j, client, st.Shared),
 		Hosts:    new(fetch.Hosts),
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/mirror/report"
 	"mirrord/phm"
 	"mirrord/store"
@@ -63,13 +64,13 @@ func TestDropLost(t *testing.T) {
 				t.Fatal("Verify finds nothing")
 			}
 			writing(t, m, func(st *store.State, s *store.Site) {
-				got, err := mirror.Mend(t.Context(), st, s, false)
+				got, err := finish.Site(t.Context(), st, s, false)
 				must(t, err)
 				if len(got.Lost) != 1 || !slices.Equal(got.Lost[0].Versions, lostIn) || got.Lost[0].URL != page ||
 					got.Lost[0].Present != present {
 					t.Fatalf("lost are %+v", got.Lost)
 				}
-				if got, err = mirror.Mend(t.Context(), st, s, true); err != nil || !got.Dropped {
+				if got, err = finish.Site(t.Context(), st, s, true); err != nil || !got.Dropped {
 					t.Fatal(got, err)
 				}
 				_, err = report.Verify(t.Context(), s, func(p upkeep.Problem) { t.Errorf("verify: %s", p) })

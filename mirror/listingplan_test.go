@@ -20,6 +20,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/store"
 	"mirrord/store/record"
 )
@@ -152,7 +153,7 @@ func mirrorShelf(t *testing.T, s *shelf, set func(*jobfile.Job)) *shelfMirror {
 	if set != nil {
 		set(j)
 	}
-	client, err := mirror.NewClient(j, mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
+	client, err := source.NewClient(j, source.Surroundings{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func mirrorShelf(t *testing.T, s *shelf, set func(*jobfile.Job)) *shelfMirror {
 			State:   st,
 			Site:    db,
 			Fetcher: client,
-			Robots:  mirror.NewRobots(j, client, nil),
+			Robots:  source.NewRobots(j, client, nil),
 			Hosts:   new(fetch.Hosts),
 			Now:     func() time.Time { return s.now.Add(36 * time.Hour) },
 		})

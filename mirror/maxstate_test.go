@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/mirror/report"
 	"mirrord/store"
 	"mirrord/testing/mirrortest"
@@ -48,7 +49,7 @@ func TestMaxState(t *testing.T) {
 	var size *store.Sizes
 	withSite(t, m, func(st *store.State, _ *store.Site) {
 		var err error
-		if size, err = mirror.SizesOf(st, "test"); err != nil || size == nil {
+		if size, err = finish.SizesOf(st, "test"); err != nil || size == nil {
 			t.Fatalf("sizes %v, %v", size, err)
 		}
 	})
@@ -77,7 +78,7 @@ func TestMaxState(t *testing.T) {
 	}
 	m.Run()
 	withSite(t, m, func(st *store.State, _ *store.Site) {
-		if again, err := mirror.SizesOf(st, "test"); err != nil || again == nil || again.Bodies != size.Bodies {
+		if again, err := finish.SizesOf(st, "test"); err != nil || again == nil || again.Bodies != size.Bodies {
 			t.Errorf("sizes %+v, %v", again, err)
 		}
 	})

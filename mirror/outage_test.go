@@ -18,6 +18,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/fetch/robots"
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/scheduler/status"
 	"mirrord/testing/badserver"
 	"mirrord/testing/mirrortest"
@@ -73,13 +74,13 @@ func (r *robotsOnDisk) age(stale, forget bool) {
 // outageRun makes a run with the client of the job, robots rules that outlive it, and a look at its progress.
 func outageRun(t *testing.T, m *mirrortest.Mirror, rules *robotsOnDisk) (s *mirror.Summary, down []string) {
 	t.Helper()
-	c, err := mirror.NewClient(m.Job, m.World, nil)
+	c, err := source.NewClient(m.Job, m.World, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	s, err = m.RunWith(context.Background(), func(o *mirror.Options) {
-		o.Fetcher, o.Robots = c, mirror.NewRobots(m.Job, c, rules)
+		o.Fetcher, o.Robots = c, source.NewRobots(m.Job, c, rules)
 		o.Progress = func(p status.Progress) {
 			if len(p.Down) > 0 {
 				down = p.Down

@@ -15,13 +15,14 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/testing/badserver"
 	"mirrord/testing/mirrortest"
 )
 
 // unpacking stores files named .gz without the coding of its label.
 type unpacking struct {
-	mirror.Fetcher
+	source.Fetcher
 	text string
 }
 

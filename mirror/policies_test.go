@@ -24,6 +24,7 @@ import (
 	jobfile "mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/mirror/source"
 	"mirrord/replay"
 	"mirrord/store"
 	"mirrord/store/record"
@@ -92,7 +93,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 	for _, f := range set {
 		f(j)
 	}
-	client, err := mirror.NewClient(j, mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
+	client, err := source.NewClient(j, source.Surroundings{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func keep(tb testing.TB, s subject, p policy.Name, syncs int, set ...func(*jobfi
 			State:   st,
 			Site:    db,
 			Fetcher: client,
-			Robots:  mirror.NewRobots(j, client, nil),
+			Robots:  source.NewRobots(j, client, nil),
 			Hosts:   new(fetch.Hosts),
 			Now:     func() time.Time { return week },
 		})

@@ -5,10 +5,12 @@ package mirror_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"mirrord/fetch"
 	jobfile "mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/testing/mirrortest"
 )
@@ -28,6 +30,21 @@ func (f *deadHost) Do(ctx context.Context, req fetch.Request, sink fetch.Sink) (
 	return &fetch.Result{}, context.DeadlineExceeded
 }
 
+// askerOf makes requests by the rules of a job, without pauses.
+func askerOf(t *testing.T, j *jobfile.Job, f interface {
+	source.Fetcher
+	source.Robots
+}) *source.Asker {
+	t.Helper()
+	turns, err := frontier.NewPacer(mirrortest.Eager{}, j, source.Politeness(j), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := source.AskerOptionsOf(j)
+	o.Fetcher, o.Robots, o.Turns = f, f, turns
+	return source.NewAsker(o)
+}
+
 // A host that does not answer is not asked for all that a test wants to know of it.
 func TestReplicaTestOfASilentHost(t *testing.T) {
 	w := mirrortest.NewWeb()
@@ -41,15 +58,9 @@ func TestReplicaTestOfASilentHost(t *testing.T) {
 	}
 	j := jobfile.Default(home + "/")
 	j.ObeyRobots = false
-	side := mirror.ReplicaSide{
-		Job:     j,
-		Fetcher: f,
-		Robots:  f,
-		Hosts:   mirrortest.Eager{},
-	}
-	here, there := side, side
-	here.Base, here.Paths, there.Base = home+"/", paths, copyBase
-	v, err := mirror.TestReplicas(t.Context(), here, there)
+	here := source.Side{Base: home + "/", Paths: paths, Asker: askerOf(t, j, f)}
+	there := source.Side{Base: copyBase, Asker: askerOf(t, j, f)}
+	v, err := source.TestReplicas(t.Context(), here, there)
 	if err != nil || v.Level.Mirrors() || f.asked != 4 {
 		t.Errorf("%v, level %v, %d requests to the silent host, want 4", err, v.Level, f.asked)
 	}
@@ -104,16 +115,9 @@ func TestReplicaTestOfNamesOfOneHost(t *testing.T) {
 		f.Web = w
 		j := jobfile.Default(first + "/")
 		j.ObeyRobots = false
-		side := mirror.ReplicaSide{
-			Job:     j,
-			Fetcher: f,
-			Robots:  f,
-			Hosts:   mirrortest.Eager{},
-			Paths:   paths,
-		}
-		here, there := side, side
-		here.Base, there.Base = first+"/", second+"/"
-		v, err := mirror.TestReplicas(t.Context(), here, there)
+		here := source.Side{Base: first + "/", Paths: paths, Asker: askerOf(t, j, f)}
+		there := source.Side{Base: second + "/", Paths: paths, Asker: askerOf(t, j, f)}
+		v, err := source.TestReplicas(t.Context(), here, there)
 		if err != nil || v.Level != hosts.Level1 || v.Alias != tc.alias || v.Interchangeable() == tc.alias {
 			t.Errorf("%s: %v, level %v, alias %v, %d of %d answers, interchangeable %v", name, err, v.Level, v.Alias,
 				v.Aliases, v.Answered, v.Interchangeable())

@@ -16,6 +16,7 @@ import (
 	"mirrord/fetch"
 	jobfile "mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/site"
 	"mirrord/store"
 	"mirrord/store/facts"
@@ -49,7 +50,7 @@ func runNamed(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror, name, toml 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := mirror.NewClient(j, m.World, nil)
+	c, err := source.NewClient(j, m.World, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func runNamed(t testing.TB, w *mirrortest.Web, m *mirrortest.Mirror, name, toml 
 		State:   st,
 		Site:    s,
 		Fetcher: c,
-		Robots:  mirror.NewRobots(j, c, nil),
+		Robots:  source.NewRobots(j, c, nil),
 		Hosts:   new(fetch.Hosts),
 		Now:     m.Now,
 	})

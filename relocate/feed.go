@@ -62,10 +62,7 @@ func scanFeed(sc *scanner, v view) {
 		case xmlPI:
 			sc.stylesheetPI(&f.x)
 		case xmlClose:
-			f.depth = max(f.depth-1, 0)
-			for n := len(f.bases); n > 0 && f.bases[n-1].depth > f.depth; n-- {
-				f.bases = f.bases[:n-1]
-			}
+			f.leave()
 			if string(f.x.name) == "image" {
 				f.inImg = false
 			}
@@ -83,12 +80,17 @@ func scanFeed(sc *scanner, v view) {
 				sc.resolveFrom(first, f.bases[n-1].url)
 			}
 			if f.x.closed {
-				f.depth--
-				for n := len(f.bases); n > 0 && f.bases[n-1].depth > f.depth; n-- {
-					f.bases = f.bases[:n-1]
-				}
+				f.leave()
 			}
 		}
+	}
+}
+
+// leave goes up by one element.
+func (f *feedScan) leave() {
+	f.depth = max(f.depth-1, 0)
+	for n := len(f.bases); n > 0 && f.bases[n-1].depth > f.depth; n-- {
+		f.bases = f.bases[:n-1]
 	}
 }
 

@@ -64,13 +64,13 @@ func (st *storeSite) records(f *facts, t *openTree) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	vs, err := db.Versions.List()
+	last, err := db.Versions.Last()
 	if err != nil {
 		return err
 	}
-	switch last := len(vs) - 1; {
-	case last < 0, vs[last].Number == t.meta.Version:
-	case vs[last].Number < t.meta.Version:
+	switch {
+	case last.Number == 0, last.Number == t.meta.Version:
+	case last.Number < t.meta.Version:
 		return errPublishing
 	default:
 		return nil // rolled back: the records are those of a newer version

@@ -14,9 +14,9 @@ import (
 
 	"mirrord/store/blobs"
 	"mirrord/store/disk"
+	"mirrord/store/facts"
 	"mirrord/store/home"
 	"mirrord/store/log"
-	"mirrord/store/record"
 )
 
 // CollectBlobs deletes the blobs that no record, history or unfinished run of any site refers to. All sites
@@ -97,10 +97,8 @@ func sweepBlobs(ctx context.Context, s *State, sites []*Site, dry bool) (f blobs
 	// Eight bytes of a digest are enough: two that agree in them keep a blob too many.
 	var used []uint64
 	for _, site := range sites {
-		err := site.Records.Bodied(ctx, func(r *record.Resource, _ bool) error {
-			if r.Body == record.BlobBody {
-				used = append(used, binary.BigEndian.Uint64(r.Digest[:]))
-			}
+		err := facts.UsedBodies(ctx, site.Records, func(digest [32]byte) error {
+			used = append(used, binary.BigEndian.Uint64(digest[:]))
 			return nil
 		})
 		if err != nil {

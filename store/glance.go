@@ -229,11 +229,11 @@ func Measure(s *Site) (z Sizes, err error) {
 
 // publishedDocuments is how many bytes the published version has in files that are no stored bodies.
 func publishedDocuments(s *Site) (sum int64, err error) {
-	vs, err := s.Versions.List()
-	if err != nil || len(vs) == 0 {
+	v, err := s.Versions.Last()
+	if err != nil || v.Number == 0 {
 		return 0, err
 	}
-	sum = vs[len(vs)-1].Bytes
+	sum = v.Bytes
 	err = s.Records.Resources(func(r *record.Resource) error {
 		if r.InSet && r.Body == record.BlobBody {
 			sum -= r.Size

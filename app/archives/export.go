@@ -343,10 +343,8 @@ func deriveTree(
 func publishedNumber(st *store.State, name string) int {
 	n := 0
 	err := env.View(st, name, func(s *store.Site) error {
-		vs, err := s.Versions.List()
-		if len(vs) > 0 {
-			n = vs[len(vs)-1].Number
-		}
+		v, err := s.Versions.Last()
+		n = v.Number
 		return err
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/files"
 	"mirrord/archive"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/phm"
 	"mirrord/store/disk"
 )
@@ -84,8 +84,8 @@ func roomFor(out string, need int64) error {
 	if err != nil || free >= need {
 		return nil
 	}
-	return fmt.Errorf("%s: it takes %s at least, and %s are free there; %s", out, mirror.Bytes(need),
-		mirror.Bytes(free), anotherPlace)
+	return fmt.Errorf("%s: it takes %s at least, and %s are free there; %s", out, result.Bytes(need),
+		result.Bytes(free), anotherPlace)
 }
 
 // What to do when a disk is full, by what lies there.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 )
 
 // shownBytes says now and then how many bytes of how many are done. It is safe for concurrent use.
@@ -31,7 +31,7 @@ func (s *shownBytes) add(n int64) {
 	ends := s.done >= s.total && s.said < s.total
 	if s.say != nil && (ends || s.done-s.said > shownEvery) {
 		s.said = s.done
-		s.say(fmt.Sprintf("%s: %s of %s", s.what, mirror.Bytes(min(s.done, s.total)), mirror.Bytes(s.total)))
+		s.say(fmt.Sprintf("%s: %s of %s", s.what, result.Bytes(min(s.done, s.total)), result.Bytes(s.total)))
 	}
 }
 

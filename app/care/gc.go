@@ -11,7 +11,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/search"
-	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/mirror/takedown"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -140,14 +140,16 @@ func GcSite(ctx context.Context, a *env.App, st *store.State, name string, dry b
 		}
 	}
 	if j != nil {
-		if c.Dropped, err = mirror.Thin(j, s, st.Now(), dry); err != nil {
+		if c.Dropped, err = finish.Thin(j, s, st.Now(), dry); err != nil {
 			return fail(err)
 		}
-		if len(c.Dropped) > 0 && !dry {
-			search.FindPruned(ctx, a, st, s)
-		}
-		if err := mirror.TrimTrees(j, s, dry); err != nil {
-			return fail(err)
+		if !dry {
+			if len(c.Dropped) > 0 {
+				search.FindPruned(ctx, a, st, s)
+			}
+			if err := finish.TrimTrees(j, s); err != nil {
+				return fail(err)
+			}
 		}
 	}
 	packs, err := s.Compact(ctx, dry)

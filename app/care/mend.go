@@ -11,7 +11,7 @@ import (
 	"mirrord/app/runs"
 	"mirrord/app/spaces"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/mirror/report"
 	"mirrord/phm/space"
 	"mirrord/store"
@@ -125,7 +125,7 @@ func mendSite(ctx context.Context, st *store.State, out *Repaired, bad error, dr
 	if _, err := report.Verify(ctx, s, nil); err != nil { // which records damage
 		return err
 	}
-	m, err := mirror.Mend(ctx, st, s, drop)
+	m, err := finish.Site(ctx, st, s, drop)
 	if err != nil {
 		return err
 	}

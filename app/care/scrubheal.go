@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"mirrord/app/look"
-	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -169,7 +169,7 @@ func (s *Scrubber) mendOpen(ctx context.Context, site *store.Site, n *look.Scrub
 	if err := n.NoteIn(site); err != nil {
 		return err
 	}
-	m, err := mirror.Mend(ctx, s.State, site, false)
+	m, err := finish.Site(ctx, s.State, site, false)
 	if err != nil {
 		return err
 	}

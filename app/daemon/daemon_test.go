@@ -17,7 +17,7 @@ import (
 
 	"mirrord/app/env"
 	"mirrord/app/look"
-	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/scheduler"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
@@ -140,7 +140,7 @@ func TestVerifiedSince(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if since, err := mirror.VerifiedSince(s); err != nil || !since.IsZero() {
+	if since, err := finish.VerifiedSince(s); err != nil || !since.IsZero() {
 		t.Errorf("nothing in it: %v, %v", since, err)
 	}
 	if err := s.Notes.BeginRun(&record.Run{Fingerprint: "x"}); err != nil {
@@ -172,7 +172,7 @@ func TestVerifiedSince(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if since, err := mirror.VerifiedSince(s); err != nil || since.Unix() != 300 {
+	if since, err := finish.VerifiedSince(s); err != nil || since.Unix() != 300 {
 		t.Errorf("%v, %v", since.Unix(), err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -77,7 +78,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	})
 	if sum != nil && sum.Verdict.Finished() && sum.Verified.IsZero() {
 		var verr error
-		if out.Verified, verr = mirror.VerifiedSince(s); verr != nil {
+		if out.Verified, verr = finish.VerifiedSince(s); verr != nil {
 			r.app.Log.Error("staleness is not known", "job", j.Name, "err", verr)
 		}
 	}

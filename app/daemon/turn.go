@@ -4,12 +4,12 @@ package daemon
 
 import (
 	"mirrord/fetch"
-	"mirrord/mirror"
+	"mirrord/mirror/frontier"
 	"mirrord/scheduler"
 	"mirrord/scheduler/status"
 )
 
-var _ mirror.SharedTurn = (*scheduler.RunTurn)(nil)
+var _ frontier.SharedTurn = (*scheduler.RunTurn)(nil)
 
 // hostsHeld returns the hosts that runs make requests of, or wait for.
 func hostsHeld(hosts []fetch.HostState) []status.HostHeld {

@@ -16,7 +16,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/scheduler"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -300,7 +300,7 @@ func MadeWhole(ctx context.Context, st *store.State, aside string) (err error) {
 		return err
 	}
 	defer env.Close(&err, s)
-	m, err := mirror.Mend(ctx, st, s, false)
+	m, err := finish.Site(ctx, st, s, false)
 	if err == nil {
 		err = m.Tree
 	}

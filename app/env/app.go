@@ -9,7 +9,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/internal/regular"
-	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/store/away"
 	"mirrord/store/home"
 )
@@ -91,8 +91,8 @@ func (a *App) Politeness() *fetch.Hosts {
 }
 
 // World is what a job's client may read besides the network.
-func (a *App) World(names fetch.Names) mirror.World {
-	return mirror.World{
+func (a *App) World(names fetch.Names) source.Surroundings {
+	return source.Surroundings{
 		LookupEnv: a.LookupEnv,
 		ReadFile:  regular.ReadSmall,
 		Names:     names,

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"mirrord/app/env"
-	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/mirror/scope"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -54,7 +54,7 @@ func (f keptFacts) Fact(name string) ([]byte, error) {
 
 // DiskOf is what a mirror takes on the disk, as it was measured last; nil when that is not known.
 func DiskOf(st *store.State, name string) *status.Disk {
-	z, err := mirror.SizesOf(st, name)
+	z, err := finish.SizesOf(st, name)
 	if z == nil || err != nil {
 		return nil
 	}

@@ -193,9 +193,8 @@ func (h *hooked) input(hook string, sum *mirror.Summary) *HookInput {
 	if seeds := h.job.Seeds(); len(seeds) > 0 {
 		in.URL = seeds[0].String()
 	}
-	vs, err := h.site.Versions.List()
-	if err == nil && len(vs) > 0 {
-		in.Version, in.Restores = vs[len(vs)-1].Number, vs[len(vs)-1].Restores
+	if v, err := h.site.Versions.Last(); err == nil {
+		in.Version, in.Restores = v.Number, v.Restores
 	}
 	if sum != nil {
 		in.Published, in.Verdict, in.Reasons = sum.Published, sum.Verdict.String(), sum.Reasons

@@ -14,7 +14,7 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/phm/space"
 	"mirrord/scheduler"
 	"mirrord/store"
@@ -52,7 +52,7 @@ func (r *Removal) Plan() (lines []string) {
 		lines = append(lines, fmt.Sprintf("the mirror %s: no version", r.Mirror))
 	case r.Mirror != "":
 		lines = append(lines, fmt.Sprintf("the mirror %s: %s; the current one has %s, %s", r.Mirror,
-			count.Of(r.Versions, "version"), count.Of(r.Files, "file"), mirror.Bytes(r.Bytes)))
+			count.Of(r.Versions, "version"), count.Of(r.Files, "file"), result.Bytes(r.Bytes)))
 	}
 	if r.Kept > 0 {
 		lines = append(lines, count.Of(r.Kept, "file")+" that its space keeps for pages of other mirrors")

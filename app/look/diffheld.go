@@ -51,15 +51,14 @@ func heldIn(st *store.State, s *store.Site, r DiffRequest) (*Difference, error) 
 
 // heldTree compares the records of a site with those of its published version, if there is one.
 func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
-	vs, err := s.Versions.List()
+	v, err := s.Versions.Last()
 	if err != nil {
 		return nil, err
 	}
-	c := &Difference{Job: r.Job, Held: true}
+	c := &Difference{Job: r.Job, A: v.Number, Held: true}
 	c.Path = strings.Trim(strings.TrimPrefix(r.Path, "./"), "/")
 	var before, after []phm.File
-	if len(vs) > 0 {
-		c.A = vs[len(vs)-1].Number
+	if c.A > 0 {
 		if before, after, err = changedFiles(s, c.A); err != nil {
 			return nil, err
 		}

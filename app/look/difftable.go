@@ -14,7 +14,7 @@ import (
 
 	"mirrord/internal/count"
 	"mirrord/internal/wording"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/phm/diff"
 )
 
@@ -100,9 +100,9 @@ func printable(name string) string {
 func Growth(n int64) string {
 	switch {
 	case n > 0:
-		return "+" + mirror.Bytes(n)
+		return "+" + result.Bytes(n)
 	case n < 0:
-		return "-" + mirror.Bytes(-n)
+		return "-" + result.Bytes(-n)
 	}
 	return "0 B"
 }

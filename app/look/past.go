@@ -41,14 +41,13 @@ func readPast(st *store.State, name string, number int) (p *render.PastFS, err e
 	err = env.View(st, name, func(s *store.Site) error {
 		n := number
 		if n == 0 {
-			vs, err := s.Versions.List()
+			v, err := s.Versions.Last()
 			if err != nil {
 				return err
 			}
-			if len(vs) == 0 {
+			if n = v.Number; n == 0 {
 				return fmt.Errorf("site %s: %w", name, record.ErrNoVersion)
 			}
-			n = vs[len(vs)-1].Number
 		}
 		if p, err = render.OpenPast(render.MaterialOf(st, s), n); errors.Is(err, record.ErrNoVersion) {
 			return env.NoVersion(name, n)

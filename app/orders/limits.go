@@ -9,7 +9,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/scheduler/status"
 )
 
@@ -147,11 +147,11 @@ func (o *Ordered) tooLarge() string {
 	if p.Least > o.Want.Files {
 		return fmt.Sprintf("it has about %s files, which are %s or more and take at least %s, and the order is "+
 			"for at most %d: choose a smaller part of the site, or say that a part is enough", p.Range(),
-			mirror.Bytes(p.Bytes), status.Age(o.Takes()), o.Want.Files)
+			result.Bytes(p.Bytes), status.Age(o.Takes()), o.Want.Files)
 	}
 	if p.Bytes > int64(o.Want.Size) && p.Bytes/4 > int64(o.Want.Size) {
 		return fmt.Sprintf("it has about %s, and the order is for at most %s: choose a smaller part of the site, "+
-			"or say that a part is enough", mirror.Bytes(p.Bytes), o.Want.Size)
+			"or say that a part is enough", result.Bytes(p.Bytes), o.Want.Size)
 	}
 	return ""
 }

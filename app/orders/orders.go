@@ -18,7 +18,7 @@ import (
 	"mirrord/fetch"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/scheduler/control"
 )
 
@@ -298,7 +298,7 @@ func (s *Orders) room(w *Wish) error {
 	floor := 2 * int64(job.Default().Limits.MinFree)
 	if need := floor + 2*int64(w.Size); free < need {
 		err := fmt.Errorf("the disk of the mirror host is nearly full: %s are free, and an order of %s needs %s; "+
-			"order less, or try again later", mirror.Bytes(free), w.Size, mirror.Bytes(need))
+			"order less, or try again later", result.Bytes(free), w.Size, result.Bytes(need))
 		return control.WithCode(err, control.ErrConflict)
 	}
 	return nil
@@ -317,8 +317,8 @@ func (s *Orders) share(w *Wish) error {
 	s.read(func(all queue, _ *terms) { taken += all.room(s.isHere) })
 	if need := 2 * int64(w.Size); taken+need > most {
 		err := fmt.Errorf("the mirrors of this host may take %s, and with the orders %s are taken: "+
-			"an order of %s needs %s; order less, or try again later", mirror.Bytes(most), mirror.Bytes(taken), w.Size,
-			mirror.Bytes(need))
+			"an order of %s needs %s; order less, or try again later", result.Bytes(most), result.Bytes(taken), w.Size,
+			result.Bytes(need))
 		return control.WithCode(err, control.ErrConflict)
 	}
 	return nil

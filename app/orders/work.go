@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"mirrord/internal/count"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 )
 
 // The parts of an order's folder.
@@ -249,7 +249,7 @@ func (o *Ordered) message() (subject, text string) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %s, %s.\n", o.Want.URL, count.Of(o.Result.Files, "file"),
-		mirror.Bytes(o.Result.Bytes),
+		result.Bytes(o.Result.Bytes),
 		o.Result.Verdict)
 	for _, why := range o.Result.Reasons {
 		fmt.Fprintf(&b, "  %s\n", why)
@@ -257,7 +257,7 @@ func (o *Ordered) message() (subject, text string) {
 	fmt.Fprintf(&b, "\nDownload it until %s, after a login:\n\n  %s/orders/%s\n\n",
 		o.Expires.UTC().Format("2006-01-02 15:04 UTC"), o.Base, o.Path())
 	for _, a := range o.Result.Archives {
-		fmt.Fprintf(&b, "  %s, %s\n", a.Name, mirror.Bytes(a.Bytes))
+		fmt.Fprintf(&b, "  %s, %s\n", a.Name, result.Bytes(a.Bytes))
 	}
 	return subject, b.String()
 }

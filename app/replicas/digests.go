@@ -193,11 +193,8 @@ func (k *keptDigests) lookOne(rec *record.Resource, p *replicaPage, live int) er
 
 // liveVersion is the number of the published version, 0 for none.
 func liveVersion(s *store.Site) (int, error) {
-	vs, err := s.Versions.List()
-	if err != nil || len(vs) == 0 {
-		return 0, err
-	}
-	return vs[len(vs)-1].Number, nil
+	v, err := s.Versions.Last()
+	return v.Number, err
 }
 
 // keep keeps the digests that had to be made, unless a run may write them too, or has published since the

@@ -19,7 +19,7 @@ import (
 	"mirrord/app/jobs"
 	"mirrord/fetch"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/replica/hosts"
 	"mirrord/scheduler/control"
 )
@@ -317,14 +317,14 @@ func (s *study) testOne(ctx context.Context, p *StudyPair) error {
 	if err != nil {
 		return err
 	}
-	verdict, err := mirror.TestReplicas(ctx, here, there)
+	verdict, err := source.TestReplicas(ctx, here, there)
 	if err != nil {
 		return err
 	}
 	p.take(&verdict, s.Clock())
 	known := [2]int{s.samples[one].URLs, s.samples[two].URLs}
 	p.Suggestion = suggestTested(&verdict, known)
-	return mirror.KeepPair(s.st.Shared, p.PairRecord)
+	return source.KeepPair(s.st.Shared, p.PairRecord)
 }
 
 // motives says why the two hosts of a pair may have the same pages.

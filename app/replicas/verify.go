@@ -17,7 +17,8 @@ import (
 	"mirrord/fetch"
 	"mirrord/internal/regular"
 	"mirrord/job"
-	"mirrord/mirror"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/source"
 	"mirrord/phm"
 	"mirrord/replica/hosts"
 	"mirrord/site"
@@ -97,30 +98,28 @@ func (v *replicaVerifier) close() {
 }
 
 // side is one side of a pair, requested by the rules of a job.
-func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (mirror.ReplicaSide, error) {
+func (v *replicaVerifier) side(j *job.Job, base string, paths []string) (source.Side, error) {
 	s := v.sides[j]
 	if s == nil {
-		c, err := mirror.NewClient(j, mirror.World{
+		c, err := source.NewClient(j, source.Surroundings{
 			LookupEnv: v.LookupEnv,
 			ReadFile:  regular.ReadSmall,
 			Names:     v.st.PublicNames,
 			Network:   v.Network,
 		}, v.Log)
 		if err != nil {
-			return mirror.ReplicaSide{}, fmt.Errorf("job %s: %w", j.Name, err)
+			return source.Side{}, fmt.Errorf("job %s: %w", j.Name, err)
 		}
-		s = &jobSide{c, mirror.NewRobots(j, c, runs.HostFacts(v.App, v.st))}
+		s = &jobSide{c, source.NewRobots(j, c, runs.HostFacts(v.App, v.st))}
 		v.sides[j] = s
 	}
-	return mirror.ReplicaSide{
-		Base:    base,
-		Paths:   paths,
-		Job:     j,
-		Fetcher: s.client,
-		Robots:  s.robots,
-		Hosts:   v.hosts,
-		Now:     v.Clock,
-	}, nil
+	turns, err := frontier.NewPacer(v.hosts, j, source.Politeness(j), v.Clock)
+	if err != nil {
+		return source.Side{}, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	o := source.AskerOptionsOf(j)
+	o.Fetcher, o.Robots, o.Turns, o.Now = s.client, s.robots, turns, v.Clock
+	return source.Side{Base: base, Paths: paths, Asker: source.NewAsker(o)}, nil
 }
 
 // against tests a place against the origin of a job, by the pages that the mirror has. named is the job when
@@ -200,9 +199,9 @@ func (v *replicaVerifier) pages(ctx context.Context, name string, f func(u strin
 	return ctx.Err()
 }
 
-func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSide, p ReplicaPair) error {
+func (v *replicaVerifier) test(ctx context.Context, here, there source.Side, p ReplicaPair) error {
 	v.Progress(fmt.Sprintf("testing %s %s", here.Base, there.Base))
-	verdict, err := mirror.TestReplicas(ctx, here, there)
+	verdict, err := source.TestReplicas(ctx, here, there)
 	if err != nil {
 		return err
 	}
@@ -214,12 +213,12 @@ func (v *replicaVerifier) test(ctx context.Context, here, there mirror.ReplicaSi
 		p.Suggestion = "it is used when the origin of " + p.Job + " fails"
 	}
 	v.pairs = append(v.pairs, p)
-	return mirror.KeepPair(v.st.Shared, p.PairRecord)
+	return source.KeepPair(v.st.Shared, p.PairRecord)
 }
 
 // take fills in what a test of the pair came to.
 func (p *ReplicaPair) take(v *hosts.PairVerdict, now time.Time) {
-	p.PairRecord = mirror.PairOf(v, p.Base1, p.Base2, now)
+	p.PairRecord = source.PairOf(v, p.Base1, p.Base2, now)
 	for _, t := range v.Tests {
 		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
 	}
@@ -306,7 +305,7 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 	for _, s := range inventory.Samples() {
 		samples[s.Host] = s
 	}
-	side := func(host string) (mirror.ReplicaSide, error) {
+	side := func(host string) (source.Side, error) {
 		paths := make([]string, len(samples[host].Paths))
 		for i, p := range samples[host].Paths {
 			paths[i] = p[len(dir[host])-1:]

@@ -136,8 +136,8 @@ func followedBefore(a *env.App, r GetRequest) ([]string, error) {
 
 // isPlaced reports whether a mirror has a version and is in its place.
 func isPlaced(s *store.Site, out string) bool {
-	vs, err := s.Versions.List()
-	if (err != nil) || (len(vs) == 0) {
+	v, err := s.Versions.Last()
+	if (err != nil) || v.Number == 0 {
 		return false
 	}
 	_, err = os.Stat(out)

@@ -161,11 +161,11 @@ func (w *getWork) usable(ctx context.Context, typed []string) (bool, error) {
 
 // Live is the published version, or nil.
 func (w *getWork) Live() (*record.Version, error) {
-	vs, err := w.s.Versions.List()
-	if (err != nil) || len(vs) == 0 {
+	v, err := w.s.Versions.Last()
+	if (err != nil) || v.Number == 0 {
 		return nil, err
 	}
-	return &vs[len(vs)-1], nil
+	return &v, nil
 }
 
 // treeDir is the folder of the published tree, relative to that of the site.

@@ -19,6 +19,8 @@ import (
 	"mirrord/job"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/mirror/result"
+	"mirrord/mirror/source"
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
@@ -95,7 +97,7 @@ func PreviewRun(ctx context.Context, a *env.App, j *job.Job) (_ *Preview, err er
 		return nil, err
 	}
 	defer s.Close()
-	client, err := mirror.NewClient(j, a.World(st.PublicNames), a.Log)
+	client, err := source.NewClient(j, a.World(st.PublicNames), a.Log)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -104,7 +106,7 @@ func PreviewRun(ctx context.Context, a *env.App, j *job.Job) (_ *Preview, err er
 	defer cancel()
 	looks := &lookCounter{
 		fetcher: client,
-		robots:  mirror.NewRobots(j, client, st.Shared),
+		robots:  source.NewRobots(j, client, st.Shared),
 		most:    previewRequests,
 		enough:  cancel,
 		origins: map[string]bool{},
@@ -209,7 +211,7 @@ func (p *Preview) read(ctx context.Context, j *job.Job, s *store.Site, looks *lo
 			if strings.Contains(r.MIME, "html") {
 				p.Pages++
 			}
-			if mirror.SaysNothing(r) {
+			if result.Cut(r.Cut)&result.SaysNothing != 0 {
 				p.Scripted++
 			}
 		}

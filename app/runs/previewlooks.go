@@ -10,15 +10,15 @@ import (
 	"sync"
 
 	"mirrord/fetch"
-	"mirrord/mirror"
+	"mirrord/mirror/source"
 	"mirrord/site"
 )
 
 // lookCounter makes requests until there were enough, and then ends the run. A robots.txt counts as one. It
 // is a mirror.Fetcher and a mirror.Robots, and safe for concurrent use.
 type lookCounter struct {
-	fetcher mirror.Fetcher
-	robots  mirror.Robots
+	fetcher source.Fetcher
+	robots  source.Robots
 	most    int
 	enough  func() // ends the run
 

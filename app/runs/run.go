@@ -17,6 +17,8 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/frontier"
+	"mirrord/mirror/source"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store"
@@ -30,7 +32,7 @@ type RunOptions struct {
 	AsIs     bool                  // ask for nothing: only relocate and publish the stored bodies
 	Again    bool                  // request only what answered 404 or 410 for the first time
 	Progress func(status.Progress) // receives where the run stands; may be nil
-	Turn     mirror.SharedTurn     // of the run among others of this process; nil: it has no turns
+	Turn     frontier.SharedTurn   // of the run among others of this process; nil: it has no turns
 	Most     int64                 // bytes that the mirror may take for the sake of the others; 0: no limit
 	Hosts    *fetch.Hosts          // the politeness of all runs of this process; nil is that of this run alone
 	TreeWait time.Duration         // that publishing may wait for a tree whose grace is over
@@ -45,7 +47,7 @@ func RunSite(
 	}
 	world := a.World(st.PublicNames)
 	world.NoHeads = s.Volatile
-	client, err := mirror.NewClient(j, world, a.Log)
+	client, err := source.NewClient(j, world, a.Log)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, env.SetupError{Err: err})
 	}
@@ -56,7 +58,7 @@ func RunSite(
 		State:    st,
 		Site:     s,
 		Fetcher:  client,
-		Robots:   mirror.NewRobots(j, client, HostFacts(a, st)),
+		Robots:   source.NewRobots(j, client, HostFacts(a, st)),
 		Hosts:    o.Hosts,
 		Log:      a.Log,
 		Progress: o.Progress,

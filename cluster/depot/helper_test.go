@@ -16,7 +16,7 @@ import (
 
 	"mirrord/cluster/depot"
 	"mirrord/cluster/objects"
-	"mirrord/mirror"
+	"mirrord/mirror/finish"
 	"mirrord/mirror/report"
 	"mirrord/store"
 	"mirrord/store/upkeep"
@@ -131,7 +131,7 @@ func publish(ctx context.Context, st *store.State, aside string) error {
 	if err != nil {
 		return err
 	}
-	m, err := mirror.Mend(ctx, st, s, false)
+	m, err := finish.Site(ctx, st, s, false)
 	return errors.Join(err, m.Tree, s.Close())
 }
 

@@ -29,6 +29,7 @@ import (
 	"mirrord/cmd/mirrord/cluster"
 	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/mirror/scope"
 	"mirrord/phm"
 	"mirrord/replay"
 	"mirrord/scheduler/control"
@@ -65,7 +66,7 @@ func jsonOutputs() map[string]jsonOutput {
 		"export.go export":                 {"export", archives.Exported{}},
 		"find.go FindCommand":              {"find", search.FoundTexts{}},
 		"forget.go ForgetCommand":          {"forget", care.Forgetting{}},
-		"forget.go printForgotten":         {"forget", mirror.TakeDowns{}},
+		"forget.go printForgotten":         {"forget", scope.TakeDowns{}},
 		"forgetaddress.go forgetAddresses": {"forget --address", care.Forgotten{}},
 		"gc.go GCCommand":                  {"gc", care.Collected{}},
 		"explain.go explainFile":           {"explain", archives.FileExplanation{}},

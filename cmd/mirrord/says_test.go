@@ -24,8 +24,8 @@ import (
 	"mirrord/cluster/depot"
 	"mirrord/cmd/mirrord/cli"
 	"mirrord/cmd/mirrord/cluster"
-	"mirrord/mirror"
 	"mirrord/mirror/report"
+	"mirrord/mirror/scope"
 	"mirrord/scheduler/control"
 	"mirrord/scheduler/status"
 	"mirrord/store/record"
@@ -114,7 +114,7 @@ func saidOf() map[string]any {
 		"forget":    &care.Forgetting{},
 		"forgotten": &struct {
 			Job string
-			*mirror.TakeDowns
+			*scope.TakeDowns
 		}{},
 		"gc":      &care.Collected{},
 		"noise":   &look.Difference{},

@@ -152,7 +152,8 @@ func isRoom(pkg string) bool { return path.Dir(pkg) == "mirror" }
 
 // entersRoom reports whether a package may import a room at all, regardless of the rows.
 func entersRoom(pkg, room string) bool {
-	return pkg == path.Dir(room) || isRoom(pkg) || (family(pkg) == "app" && slices.Contains(openRooms(), room))
+	return pkg == path.Dir(room) || isRoom(pkg) || (slices.Contains([]string{"app", "cmd"}, family(pkg)) &&
+		slices.Contains(openRooms(), room))
 }
 
 // Pure rows start no goroutine and ask no clock.

@@ -132,9 +132,11 @@ func rows() map[string]Row {
 	}
 }
 
-// openRooms lists the rooms of mirror that those of app import too: they work on a site, and need no run.
+// openRooms lists the rooms of mirror that app and the commands import too: they work on a site, on what a
+// run came to, or name what a run is given.
 func openRooms() []string {
-	return []string{"mirror/render", "mirror/report", "mirror/scope", "mirror/takedown"}
+	return []string{"mirror/finish", "mirror/frontier", "mirror/render", "mirror/report", "mirror/result",
+		"mirror/scope", "mirror/source", "mirror/takedown"}
 }
 
 // rowOf returns the row of a package. Packages below testing have scenarios, suites for

@@ -62,12 +62,12 @@ func Site(ctx context.Context, st *store.State, s *store.Site, drop bool) (m Sit
 		return m, err
 	}
 	m.Bodies = h.URLs
-	vs, err := s.Versions.List()
-	if err != nil || len(vs) == 0 {
+	live, err := s.Versions.Last()
+	if err != nil || live.Number == 0 {
 		m.Lost = h.Lost
 		return m, err
 	}
-	tree, err := publish.Mend(ctx, publish.MendingOf(st, s), &vs[len(vs)-1])
+	tree, err := publish.Mend(ctx, publish.MendingOf(st, s), &live)
 	if err != nil {
 		return m, err
 	}

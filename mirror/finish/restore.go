@@ -110,15 +110,11 @@ func FinishRestore(ctx context.Context, s *store.Site) error {
 	if err != nil || v == nil {
 		return err
 	}
-	vs, err := s.Versions.List()
+	last, err := s.Versions.Last()
 	if err != nil {
 		return err
 	}
-	next := 1
-	if len(vs) > 0 {
-		next = vs[len(vs)-1].Number + 1
-	}
-	if err := publish.RestoreLinks(ctx, s.Records, s.Frames, next); err != nil {
+	if err := publish.RestoreLinks(ctx, s.Records, s.Frames, last.Number+1); err != nil {
 		return err
 	}
 	return s.Notes.SetFact(restoreFact, nil)

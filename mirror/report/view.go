@@ -105,12 +105,12 @@ func Open(j *job.Job, s *store.Site, at time.Time) (*View, error) {
 
 // findRun finds the run that would come next, or resume.
 func (v *View) findRun() error {
-	vs, err := v.Site.Versions.List()
+	live, err := v.Site.Versions.Last()
 	if err != nil {
 		return err
 	}
-	if len(vs) > 0 {
-		v.live = &vs[len(vs)-1]
+	if live.Number > 0 {
+		v.live = &live
 	}
 	state, err := v.Site.Notes.Run()
 	if err != nil {

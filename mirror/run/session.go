@@ -98,16 +98,11 @@ func (s *Session) MostState() (bytes int64, limit string) {
 
 // FindLive finds out which version is published, and which one the run works for.
 func (s *Session) FindLive() error {
-	vs, err := s.Site.Versions.List()
-	if err != nil {
-		return err
+	live, err := s.Site.Versions.Last()
+	if s.Version = live.Number + 1; live.Number > 0 {
+		s.Live = &live
 	}
-	s.Version = 1
-	if len(vs) > 0 {
-		s.Live = &vs[len(vs)-1]
-		s.Version = s.Live.Number + 1
-	}
-	return nil
+	return err
 }
 
 // Begin finds out whether an unfinished run is resumed, or is too old for that, and makes a new one

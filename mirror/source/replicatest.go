@@ -22,7 +22,7 @@ type Side struct {
 
 // TestReplicas requests up to 19 paths of both sides, and of each one that cannot exist, and decides: stage
 // II of Bharat and Broder. A side without paths is only tested for those of the other. The only error is that
-// ctx ended.
+// ctx ended. It takes turns of the hosts and obeys robots.txt as a run does.
 func TestReplicas(ctx context.Context, a, b Side) (hosts.PairVerdict, error) {
 	one := hosts.HostSample{Host: a.Base, Paths: a.Paths}
 	other := hosts.HostSample{Host: b.Base, Paths: b.Paths}

@@ -115,11 +115,9 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 	if err != nil {
 		return nil, err
 	}
-	live := 0
-	if vs, err := s.Versions.List(); err != nil {
+	live, err := s.Versions.Last()
+	if err != nil {
 		return nil, err
-	} else if len(vs) > 0 {
-		live = vs[len(vs)-1].Number
 	}
 	finished := (len(runs) == 0) || (runs[0].Verdict == result.Complete.String()) ||
 		(runs[0].Verdict == result.Gaps.String())
@@ -150,7 +148,7 @@ func (x *ReuseSource) list() (files map[string]reusedFile, err error) {
 	}
 	err = s.Records.ResourcesUnder(under, func(rec *record.Resource) error {
 		rest, ok := strings.CutPrefix(rec.URL.String(), from.From)
-		if !ok || (rec.Changed > live) || !isReusable(rec) || !chain.owns(rec) {
+		if !ok || (rec.Changed > live.Number) || !isReusable(rec) || !chain.owns(rec) {
 			return nil
 		}
 		files[strings.Clone(rest)] = reusedFile{

@@ -156,12 +156,12 @@ func (x *SpaceSource) open(n *neighbour) error {
 		return err
 	}
 	known := false
-	vs, err := s.Versions.List()
+	live, err := s.Versions.Last()
 	if err == nil {
 		n.manner, known, err = readManner(s.Notes)
 	}
-	if err == nil && len(vs) > 0 && known && n.fits(x.manner) {
-		n.site, n.live = s, vs[len(vs)-1].Number
+	if err == nil && live.Number > 0 && known && n.fits(x.manner) {
+		n.site, n.live = s, live.Number
 		return nil
 	}
 	return errors.Join(err, s.Close())

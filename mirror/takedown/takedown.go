@@ -133,16 +133,12 @@ func Allow(s *store.Site, what string) (was bool, err error) {
 // FoldJournal moves the journal of an unfinished run into the records, which then have what a change of them
 // must see.
 func FoldJournal(s *store.Site) error {
-	vs, err := s.Versions.List()
+	last, err := s.Versions.Last()
 	if err != nil {
 		return err
 	}
-	next := 1
-	if len(vs) > 0 {
-		next = vs[len(vs)-1].Number + 1
-	}
 	return s.Records.Fold(facts.Folding{
-		Version: next,
+		Version: last.Number + 1,
 		Pending: func(uint32) bool { return true },
 		Path:    func(rec *record.Resource) string { return rec.Path },
 	})

@@ -299,23 +299,34 @@ func (f *HeadFiles) Place(r, old *record.Resource, answer []byte) {
 // again returns the place of a head when the URL had one at a place before: that, as long as the answer says
 // nothing new.
 func (f *HeadFiles) again(url string, h *heads.Head, was record.HeadPlace) record.HeadPlace {
-	prev, err := f.Read(url, was)
-	notModified := h.Code() == http.StatusNotModified
-	switch {
-	case err != nil && notModified: // it has too few fields of the response with the body
-		return record.HeadPlace{}
-	case err != nil: // missing, or lost
-		return f.Add(url, h)
-	case notModified:
-		now, changed := prev.Freshened(h)
-		if !changed {
-			return was
-		}
-		h = now
-	case prev.Same(h):
+	switch now, err := f.news(url, h, was); {
+	case err == nil && now == nil:
 		return was
+	case err == nil:
+		return f.Add(url, now)
+	case h.Code() == http.StatusNotModified: // it has too few fields of the response with the body
+		return record.HeadPlace{}
 	}
-	return f.Add(url, h)
+	return f.Add(url, h) // missing, or lost
+}
+
+// news returns what the head at a place becomes by an answer; nil when that says nothing new.
+func (f *HeadFiles) news(url string, h *heads.Head, was record.HeadPlace) (*heads.Head, error) {
+	prev, err := f.Read(url, was)
+	switch {
+	case err != nil:
+		return nil, err
+	case h.Code() != http.StatusNotModified:
+		if prev.Same(h) {
+			h = nil
+		}
+		return h, nil
+	}
+	now, changed := prev.Freshened(h)
+	if !changed {
+		now = nil
+	}
+	return now, nil
 }
 
 // Knows reports whether Place would keep the head of a record after an answer that found the body as it was.
@@ -325,13 +336,6 @@ func (f *HeadFiles) Knows(r *record.Resource, h *heads.Head) bool {
 	if r.Head.IsZero() && h.Code() == http.StatusNotModified {
 		return true
 	}
-	prev, err := f.Read(r.URL.String(), r.Head)
-	switch {
-	case err != nil:
-		return false
-	case h.Code() == http.StatusNotModified:
-		_, changed := prev.Freshened(h)
-		return !changed
-	}
-	return prev.Same(h)
+	now, err := f.news(r.URL.String(), h, r.Head)
+	return err == nil && now == nil
 }

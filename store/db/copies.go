@@ -3,6 +3,7 @@
 package db
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -84,41 +85,26 @@ func (o Options) OpenCopy(dirs ...string) (*DB, error) {
 
 // copyShared makes a copy, without a name, of a database that is not shared, as it was after its last commit,
 // also while a process has it locked. dbpages.Commit says why the copy is whole.
-func copyShared(path string, dirs ...string) (*os.File, error) {
+func copyShared(path string, dirs ...string) (dst *os.File, err error) {
 	src, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	still, err := disk.Flock(src, false, false)
-	if err != nil {
+	if dst, err = disk.Scratch(dirs...); err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(ViewFor); ; time.Sleep(time.Millisecond) {
-		before, err := dbpages.ReadCommit(src)
-		var dst *os.File
-		if err == nil {
-			dst, err = disk.Scratch(dirs...)
-		}
-		if err == nil {
-			_, err = io.Copy(dst, io.NewSectionReader(src, 0, before.Size))
-		}
+	for range copyTries { // each time another process has written
+		before, berr := dbpages.ReadCommit(src)
+		_, err = io.Copy(io.NewOffsetWriter(dst, 0), io.NewSectionReader(src, 0, before.Size))
 		after, aerr := dbpages.ReadCommit(src)
-		if err == nil && aerr == nil && before == after {
+		if err = errors.Join(berr, err, aerr); err == nil && before == after {
 			return dst, nil
 		}
-		if dst != nil {
-			dst.Close()
-		}
-		if aerr != nil {
-			err = aerr
-		}
-		fault := (*dbpages.Fault)(nil)
-		switch {
-		case err != nil && (still || !errors.As(err, &fault)):
-			return nil, err
-		case !time.Now().Before(end):
-			return nil, errors.Join(err, ErrBusy)
-		}
+		time.Sleep(time.Millisecond)
 	}
+	return nil, errors.Join(cmp.Or(err, ErrBusy), dst.Close())
 }
+
+// copyTries is how often a copy is made until none was written meanwhile.
+const copyTries = 100

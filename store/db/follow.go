@@ -273,7 +273,7 @@ func (t *Tx) dump(add func(changes []byte) error) (buf []byte, err error) {
 			continue
 		}
 		b := t.Bucket(name)
-		buf = log.AppendChange(buf, log.Sequence, name, numberKey(b.b.Sequence()))
+		buf = log.AppendChange(buf, log.Sequence, name, NumberKey(b.b.Sequence()))
 		for k, v := range b.From(nil) {
 			buf = log.AppendChange(buf, log.Put, name, k, v)
 			if len(buf) > redoChunk {

@@ -46,9 +46,6 @@ var (
 	KeyFolded = []byte("folded") // transaction of the last batch of the journal that is folded
 )
 
-// numberKey is a number as 8 bytes, big endian.
-func numberKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
-
 const sealSize = 4 // bytes
 
 // Tx is one transaction of a database. What it hands out is valid as long as it is open. A value
@@ -107,7 +104,7 @@ func (t *Tx) end() error {
 	if t.number == 0 {
 		return nil
 	}
-	return sums.Put(kLogged, sealed(bSums, kLogged, numberKey(t.number)))
+	return sums.Put(kLogged, sealed(bSums, kLogged, NumberKey(t.number)))
 }
 
 // Logged returns the number of the last transaction; ok is false for a database that has none.
@@ -352,7 +349,7 @@ func (t *Tx) hasValues(name []byte) bool {
 func (b *Bucket) NextSequence() (uint64, error) {
 	b.tallied()
 	n, err := b.b.NextSequence()
-	b.t.note(log.Sequence, b.name, numberKey(n))
+	b.t.note(log.Sequence, b.name, NumberKey(n))
 	return n, err
 }
 

@@ -66,6 +66,15 @@ func (s *Versions) List() ([]record.Version, error) {
 	return decided.With(out), err
 }
 
+// Last is the last version that List returns; the zero value without one.
+func (s *Versions) Last() (record.Version, error) {
+	vs, err := s.List()
+	if err != nil || len(vs) == 0 {
+		return record.Version{}, err
+	}
+	return vs[len(vs)-1], nil
+}
+
 // DatedRecord is the record of a URL in a version.
 type DatedRecord struct {
 	Version record.Version

@@ -119,45 +119,39 @@ func lookAtFiles(tree regular.Root) (file string, err error) {
 	if (m.TableBytes > 0) && (m.TableBytes != fi.Size()) {
 		return phm.FilesName, fmt.Errorf("has %d bytes, not %d", fi.Size(), m.TableBytes)
 	}
-	if fi.Size() <= lookBytes {
-		return lookAtAll(tree, table, m)
-	}
-	return lookAtSome(tree, table, fi.Size())
-}
-
-func cannotRead(err error) error { return fmt.Errorf("cannot be read: %w", disk.Unreadable(err)) }
-
-// lookAtAll looks at each file that a table names.
-func lookAtAll(tree regular.Root, table io.Reader, m *phm.Meta) (file string, err error) {
-	lines, err := io.ReadAll(io.LimitReader(table, lookBytes))
+	whole := fi.Size() <= lookBytes
+	lines, err := linesOf(table, fi.Size(), whole)
 	if err != nil {
 		return phm.FilesName, cannotRead(err)
 	}
 	sum := sha256.Sum256(lines)
-	if (m.TableSum != "") && (hex.EncodeToString(sum[:]) != m.TableSum) {
+	if whole && (m.TableSum != "") && (hex.EncodeToString(sum[:]) != m.TableSum) {
 		return phm.FilesName, errors.New("is not what was published")
 	}
 	return lookAtLines(tree, lines)
 }
 
-// lookAtSome looks at files of a large table.
-func lookAtSome(tree regular.Root, table io.ReaderAt, size int64) (file string, err error) {
+func cannotRead(err error) error { return fmt.Errorf("cannot be read: %w", disk.Unreadable(err)) }
+
+// linesOf reads a file table, as a whole or lines of it that are evenly spread.
+func linesOf(table *os.File, size int64, whole bool) (lines []byte, err error) {
+	if whole {
+		return io.ReadAll(io.LimitReader(table, lookBytes))
+	}
 	part := make([]byte, 4<<10)
 	for i := range int64(lookLines) {
 		n, err := table.ReadAt(part, i*(size/lookLines))
 		if (err != nil) && (err != io.EOF) {
-			return phm.FilesName, cannotRead(err)
+			return nil, err
 		}
 		_, rest, begun := bytes.Cut(part[:n], []byte("\n"))
-		line, _, ended := bytes.Cut(rest, []byte("\n"))
-		if !begun || !ended {
-			continue // longer than most, or the last one
-		}
-		if file, err := lookAtLines(tree, rest[:len(line)+1]); err != nil {
-			return file, err
+		end := bytes.IndexByte(rest, '\n') + 1
+		// else it is longer than most, the last one, or the one before
+		if line := rest[:end]; begun && end > 0 && !bytes.HasSuffix(lines, line) {
+			lines = append(lines, line...)
 		}
 	}
-	return "", nil
+	return lines, nil
 }
 
 // lookAtLines compares files with their lines.

@@ -125,11 +125,9 @@ func (v *verifier) blob(r *record.Resource) {
 // history checks the records of older versions. Their bodies are checked, too: they are needed for
 // looking back alone.
 func (v *verifier) history() error {
-	vs, err := v.s.Versions.List()
-	if err != nil {
+	last, err := v.s.Versions.Last()
+	if v.live = last.Number; err != nil {
 		v.problem(BadVersion, "", "%v", err)
-	} else if len(vs) > 0 {
-		v.live = vs[len(vs)-1].Number
 	}
 	var r record.Resource
 	return v.s.Each(home.History, func(k, val []byte) error {

@@ -20,7 +20,10 @@ import (
 	"mirrord/fetch"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/frontier"
 	"mirrord/mirror/report"
+	"mirrord/mirror/run"
+	"mirrord/mirror/source"
 	"mirrord/phm"
 	"mirrord/site"
 	"mirrord/store"
@@ -48,19 +51,19 @@ publish.keep = "all"
 type Mirror struct {
 	Job   *job.Job
 	Dir   string // of the state
-	World mirror.World
+	World source.Surroundings
 
 	// Fetcher and Robots take the place of the network if they are set. Hosts is the politeness; nil: a new one
 	// for each run.
-	Fetcher mirror.Fetcher
-	Robots  mirror.Robots
-	Hosts   mirror.Hosts
+	Fetcher source.Fetcher
+	Robots  source.Robots
+	Hosts   frontier.Hosts
 	Now     func() time.Time
 	Log     *slog.Logger
 
 	// Owner and Facts are those of the state; nil is what a state has by itself.
 	Owner home.Owner
-	Facts mirror.Facts
+	Facts run.Facts
 
 	// Confirm is that of mirror.Options; 0: negative, so that a page that is gone leaves in one run.
 	Confirm time.Duration
@@ -82,7 +85,7 @@ func New(t testing.TB, w *Web, toml string) *Mirror {
 	m := &Mirror{
 		t:     t,
 		Dir:   filepath.Join(t.TempDir(), "state"),
-		World: mirror.World{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile},
+		World: source.Surroundings{LookupEnv: os.LookupEnv, ReadFile: os.ReadFile},
 	}
 	m.SetJob(w, toml)
 	return m
@@ -181,7 +184,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 		o.Hosts = new(fetch.Hosts)
 	}
 	if o.Fetcher == nil {
-		c, err := mirror.NewClient(m.Job, m.World, m.Log)
+		c, err := source.NewClient(m.Job, m.World, m.Log)
 		if err != nil {
 			s.Close()
 			m.t.Fatal(err)
@@ -189,7 +192,7 @@ func (m *Mirror) RunWith(ctx context.Context, change func(*mirror.Options)) (*mi
 		defer c.Close()
 		o.Fetcher = c
 		if o.Robots == nil {
-			o.Robots = mirror.NewRobots(m.Job, c, nil) // each run asks for robots.txt again
+			o.Robots = source.NewRobots(m.Job, c, nil) // each run asks for robots.txt again
 		}
 	}
 	change(&o)

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/scheduler/status"
 )
 
@@ -143,9 +143,9 @@ func LineOf(name string, then, now status.Progress) (l line) {
 			add(3, "", "%s/s", rateText(float64(now.Done-then.Done)/dt))
 		}
 		came := max(now.Coming, now.Bytes) - max(then.Coming, then.Bytes)
-		add(4, "", "%s/s", mirror.Bytes(int64(float64(max(0, came))/dt)))
+		add(4, "", "%s/s", result.Bytes(int64(float64(max(0, came))/dt)))
 	}
-	add(lastRank, "", "%s", mirror.Bytes(max(now.Coming, now.Bytes)))
+	add(lastRank, "", "%s", result.Bytes(max(now.Coming, now.Bytes)))
 	switch {
 	case now.Hosts == 1:
 		add(6, "", "1 host")

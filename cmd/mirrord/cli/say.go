@@ -20,7 +20,7 @@ import (
 	"mirrord/app/replicas"
 	"mirrord/internal/count"
 	"mirrord/internal/wording"
-	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/phm/space"
 	"mirrord/replay"
 	"mirrord/scheduler/status"
@@ -65,7 +65,7 @@ func SayTable(a *CLI, name string, v any, spare ...string) error {
 func (a *CLI) Text(name string, v any) (string, error) {
 	return wording.Templates{Files: texts, Glob: "texts/*.txt", Words: template.FuncMap{
 		"n":     count.OfAny,
-		"bytes": func(n any) string { return mirror.Bytes(reflect.ValueOf(n).Int()) },
+		"bytes": func(n any) string { return result.Bytes(reflect.ValueOf(n).Int()) },
 		"at":    timeOf,
 		"age":   func(seconds int64) string { return status.Age(time.Duration(seconds) * time.Second) },
 		"gone":  count.FirstGone,

@@ -15,7 +15,6 @@ import (
 	"mirrord/app/spaces"
 	"mirrord/internal/count"
 	"mirrord/job"
-	"mirrord/mirror"
 	"mirrord/scheduler/status"
 )
 
@@ -61,8 +60,6 @@ func TimeText(t *time.Time) string {
 	}
 	return status.TimeText(t.Local())
 }
-
-func BytesText(n int64) string { return mirror.Bytes(n) }
 
 // LateGoal reads --late.
 func LateGoal(s string) (time.Duration, error) {

@@ -30,6 +30,7 @@ import (
 	"mirrord/internal/demosite"
 	"mirrord/job"
 	"mirrord/mirror"
+	"mirrord/mirror/result"
 	"mirrord/phm"
 	"mirrord/scheduler/control"
 	"mirrord/store"
@@ -180,7 +181,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 	}
 	d.say("  made      %s, %d answered \"not modified\", %s sent by the site",
 		count.Of(asked, "request"), unchanged,
-		cli.BytesText(int64(bytes)))
+		result.Bytes(int64(bytes)))
 	if evidence := sum.Spared["listing"] + sum.Spared["sitemap"]; evidence+sum.Skipped > 0 {
 		learned := ""
 		if sum.Skipped > 0 {
@@ -199,7 +200,7 @@ func (d *demo) mirror(ctx context.Context, st *store.State, at time.Time) error 
 		return d.Report(sum, runs.Ended(ctx, sum, nil), cli.Hints{})
 	case sum.Published:
 		d.say("  published version %d: %s, %s; %d added, %d changed, %d removed", sum.Version,
-			count.Of(sum.Files, "file"), cli.BytesText(sum.Size), sum.Added, sum.Changed, sum.Removed)
+			count.Of(sum.Files, "file"), result.Bytes(sum.Size), sum.Added, sum.Changed, sum.Removed)
 	default:
 		d.say("  published nothing: version %d is still what the site is, and no file was touched", sum.Version)
 	}
@@ -230,7 +231,7 @@ func (d *demo) end(ctx context.Context, st *store.State, url string) error {
 	if err != nil {
 		return err
 	}
-	d.say("One file to hand out: %s, %s.", file, cli.BytesText(fi.Size()))
+	d.say("One file to hand out: %s, %s.", file, result.Bytes(fi.Size()))
 	if err := d.why(ctx, st, url+"private/keeper.html"); err != nil {
 		return err
 	}

@@ -165,11 +165,7 @@ func runServe(ctx context.Context, a *cli.CLI, names []string, f serveFlags) err
 			o.Gateway = serving.GatewayOf(a.App(), st, fw, f.gateway)
 		}
 	}
-	srv, err := serve.New(o)
-	if err != nil {
-		return env.Usagef("%w", err)
-	}
-	return listenAndServe(ctx, a, srv, f, o.Proxies)
+	return listenAndServe(ctx, a, o, f)
 }
 
 // follow copies the mirrors of a depot until stop is called. Those that are named come first.
@@ -237,11 +233,7 @@ func serveFiles(ctx context.Context, a *cli.CLI, names []string, f serveFlags) (
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	o.Sites, o.Texts = files, texts
-	srv, err := serve.New(o)
-	if err != nil {
-		return env.Usagef("%w", err)
-	}
-	return listenAndServe(ctx, a, srv, f, o.Proxies)
+	return listenAndServe(ctx, a, o, f)
 }
 
 // listener is one address that is served.
@@ -252,13 +244,15 @@ type listener struct {
 
 // listenAndServe serves until ctx ends, or one listener fails, and then lets requests under way finish for a
 // moment.
-func listenAndServe(
-	ctx context.Context, a *cli.CLI, srv *serve.Server, f serveFlags, proxies access.Proxies,
-) (err error) {
+func listenAndServe(ctx context.Context, a *cli.CLI, o serve.Options, f serveFlags) error {
+	srv, err := serve.New(o)
+	if err != nil {
+		return env.Usagef("%w", err)
+	}
 	var all []listener
 	add := func(l net.Listener, h http.Handler, what string) {
 		s := cli.ServerOf(cli.Hasty(h), a.Log())
-		all = append(all, listener{cli.Bound(l, s, cli.ServeConnections, proxies), s})
+		all = append(all, listener{cli.Bound(l, s, cli.ServeConnections, o.Proxies), s})
 		a.Printf("serving %s at http://%s/\n", what, l.Addr())
 	}
 	listen := func(addr string, h http.Handler, what string) error {

@@ -14,6 +14,7 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/look"
 	"mirrord/cmd/mirrord/cli"
+	"mirrord/mirror/result"
 	"mirrord/phm"
 	"mirrord/phm/diff"
 	"mirrord/scheduler"
@@ -135,7 +136,7 @@ func printPage(a *cli.CLI, c *look.Difference, f diffFlags) error {
 		if f == nil {
 			return fmt.Sprintf("version %d: not there", version)
 		}
-		return fmt.Sprintf("version %d: %s, %s", version, f.Path, cli.BytesText(f.Size))
+		return fmt.Sprintf("version %d: %s, %s", version, f.Path, result.Bytes(f.Size))
 	}
 	titles := diff.Titles{Old: title(c.A, c.Before), New: title(c.B, c.After)}
 	switch {

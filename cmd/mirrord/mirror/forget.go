@@ -11,7 +11,7 @@ import (
 	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/cmd/mirrord/cli"
-	"mirrord/mirror"
+	"mirrord/mirror/scope"
 )
 
 func ForgetCommand(a *cli.CLI) *cobra.Command {
@@ -63,7 +63,7 @@ func printForgotten(a *cli.CLI, name string) error {
 	}
 	return a.Show("forgotten", down, struct {
 		Job string
-		*mirror.TakeDowns
+		*scope.TakeDowns
 	}{name, down})
 }
 
