@@ -4,31 +4,26 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"time"
-
-	"mirrord/fetch/reach"
 )
 
 // system is the machine's own resolver and network.
-type system struct{ *net.Resolver }
+type system struct{ *nameCache }
 
-// System returns the machine's own resolver and network.
-func System() Network { return system{new(net.Resolver)} }
+// System returns the machine's own resolver and network. It remembers the addresses of names for a minute, so
+// that frequent connections keep one.
+func System() Network { return system{newNameCache(new(net.Resolver))} }
 
-// Lookup gives names below localhost the addresses of localhost (RFC 6761 §6.3), which few resolvers know,
-// but browsers do.
-func (s system) Lookup(ctx context.Context, name string) ([]netip.Addr, error) {
-	if reach.IsLocalhost(name) {
-		name = "localhost"
-	}
-	return s.LookupNetIP(ctx, "ip", name)
-}
-
-func (system) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+func (s system) Connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: 15 * time.Second}
-	return d.DialContext(ctx, "tcp", to.String())
+	conn, err := d.DialContext(ctx, "tcp", to.String())
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		s.unreachable(to.Addr())
+	}
+	return conn, err
 }
 
 // Happy Eyeballs (RFC 8305): the families in turn, the next address when one has failed or not answered for a

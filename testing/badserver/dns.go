@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 )
@@ -24,7 +25,8 @@ type DNS struct {
 
 // DNSAnswer is how a server answers for a name.
 type DNSAnswer struct {
-	Addrs string // with spaces between; none: the name exists without any
+	Addrs string        // with spaces between; none: the name exists without any
+	Delay time.Duration // before the answer
 }
 
 // StartDNS runs a name server until the test ends.
@@ -90,6 +92,7 @@ func (d *DNS) answer(msg []byte, send func([]byte)) {
 		d.asked[name]++
 	}
 	d.mu.Unlock()
+	time.Sleep(a.Delay) // in a bubble, or as long as the test says
 	m := dnsmessage.Message{
 		Header: dnsmessage.Header{
 			ID:                 head.ID,
