@@ -13,12 +13,16 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-const hiddenMeta = `<meta name="robots" content="noindex,nofollow">`
+const (
+	hiddenMeta   = `<meta name="robots" content="noindex,nofollow">`
+	unlistedMeta = `<meta name="robots" content="noindex">`
+)
 
 const textForm = "<form action=/save METHOD='POST'><textarea name=text>%s</textarea></form>"
 
 // formWiki has 40 pages. Each names a form for itself, and a page that is missing, which redirects to a form.
-func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int64) {
+// All begin with a head.
+func formWiki(w *mirrortest.Web, head string, form func(page int) string) (asked *atomic.Int64) {
 	asked = new(atomic.Int64)
 	w.Set(home+"/robots.txt", mirrortest.Status(404))
 	w.Set(home+"/favicon.ico", mirrortest.Status(404))
@@ -29,7 +33,7 @@ func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int6
 		if strings.HasPrefix(page, "picture") {
 			rw.Header().Set("Content-Type", "image/png")
 		}
-		fmt.Fprintf(rw, "<h1>%s</h1>a wiki of all that is known", page)
+		fmt.Fprintf(rw, "%s<h1>%s</h1>a wiki of all that is known", head, page)
 		_, err := fmt.Sscanf(page, "page%d", &n)
 		switch verb := r.URL.RawQuery; {
 		case verb == "edit":
@@ -56,6 +60,7 @@ func formWiki(w *mirrortest.Web, form func(page int) string) (asked *atomic.Int6
 // form stays.
 func TestFormsToWriteIn(t *testing.T) {
 	for name, c := range map[string]struct {
+		head string
 		form func(page int) string
 		kept int // forms
 		more int // pages that they lead to
@@ -82,12 +87,17 @@ func TestFormsToWriteIn(t *testing.T) {
 		},
 		"to be followed": {
 			form: func(n int) string {
-				return strings.Replace(hiddenMeta, ",nofollow", "", 1) + mirrortest.Words(uint32(n), 20)
+				return unlistedMeta + mirrortest.Words(uint32(n), 20)
 			},
+		},
+		"a site that is not to be listed": {
+			head: unlistedMeta,
+			form: func(n int) string { return mirrortest.Words(uint32(n), 20) },
+			kept: 40,
 		},
 		"the way to others": {
 			form: func(n int) string {
-				return fmt.Sprintf("%s<a href=/more%d>more</a>", strings.Replace(hiddenMeta, ",nofollow", "", 1), n)
+				return fmt.Sprintf("%s<a href=/more%d>more</a>", unlistedMeta, n)
 			},
 			kept: 40,
 			more: 40,
@@ -99,7 +109,7 @@ func TestFormsToWriteIn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := mirrortest.Start(t)
-			asked := formWiki(w, c.form)
+			asked := formWiki(w, c.head, c.form)
 			m := mirrortest.New(t, w, job("polite.connections = 1"))
 			m.Rests = true
 			s := m.Run()

@@ -18,9 +18,8 @@ import (
 // or in a namespace such as Special: or ?n=PmWiki., of which eight tell robots neither to list them nor to
 // follow their links (noindex, nofollow), and none that the mirror has does not; and those under a parameter
 // that names what to do of which eight are not to be listed, and name nothing new but what has the parameter,
-// too. One in 64 is requested all
-// the same, in each run others; one that is no such page ends it for good. What the mirror has of earlier
-// runs stays.
+// too. Both only where eight other pages of the run may be listed. One in 64 is requested all the same, in
+// each run others; one that is no such page ends it for good. What the mirror has of earlier runs stays.
 const (
 	formSample = 64
 	longVerb   = 16 // bytes of a parameter that names what to do

@@ -7,10 +7,20 @@ import (
 	"testing"
 	"time"
 
+	"mirrord/mirror/urls"
 	"mirrord/site"
 )
 
 var hiddenPage = Robots{NoIndex: true, NoFollow: true}
+
+// besideListed has read as many pages that may be listed as it takes to leave others.
+func besideListed(run int, table *urls.Table) *SessionIDs {
+	s := NewSessionIDs(nil, run, table, true)
+	for n := range alikePairs {
+		s.ReadLeft(site.Canonical(fmt.Sprint("http://h/listed", n)), nil, Robots{})
+	}
+	return s
+}
 
 // What robots are neither to list nor to follow is left to the origin by its parameter or its namespace once
 // eight are so, unless the mirror has others there.
@@ -33,7 +43,7 @@ func TestHidden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := newTable()
-			s := NewSessionIDs(nil, 1, table, true)
+			s := besideListed(1, table)
 			if s.ReadLeft(at(c.also, 1), nil, Robots{}) != "" {
 				t.Error("a page is left")
 			}
@@ -67,7 +77,7 @@ func TestUnlisted(t *testing.T) {
 		return Robots{NoIndex: true, NamesNew: func(string) bool { return what }}
 	}
 	for form, want := range map[string]bool{"http://h/?do=rc&n=%d": true, "http://h/list?page=%d": false} {
-		s := NewSessionIDs(nil, 1, newTable(), true)
+		s := besideListed(1, newTable())
 		at := func(n int) site.URL { return site.Canonical(fmt.Sprintf(form, n)) }
 		if s.ReadLeft(at(0), nil, names(true)) != "" {
 			t.Error("a page that leads on is left")
@@ -90,7 +100,7 @@ func TestUnlisted(t *testing.T) {
 // The table calls Leaves while it is locked, and SessionIDs asks the table under a lock of its own.
 func TestLeavesTakesNoLock(t *testing.T) {
 	u := site.Canonical("http://h/?do=info&id=n")
-	s := NewSessionIDs(nil, 1, newTable(), true)
+	s := besideListed(1, newTable())
 	for n := range 8 {
 		s.ReadLeft(site.Canonical(fmt.Sprint("http://h/?do=info&id=n", n)), nil, hiddenPage)
 	}
@@ -111,7 +121,7 @@ func TestLeavesTakesNoLock(t *testing.T) {
 // In a later run, new pages of a kind of which the mirror has others stay, although none of these is read.
 func TestHiddenBesideKept(t *testing.T) {
 	old := site.Canonical("http://h/?id=old")
-	s := NewSessionIDs(nil, 2, newTable(old), true)
+	s := besideListed(2, newTable(old))
 	for n := range 20 {
 		if s.ReadLeft(site.Canonical(fmt.Sprint("http://h/?id=new", n)), nil, hiddenPage) != "" {
 			t.Fatal("a new page is left")

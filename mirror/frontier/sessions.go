@@ -75,6 +75,7 @@ type SessionIDs struct {
 
 	plain   map[string]bool   // places of pages that are no forms, or not hidden
 	left    sync.Map          // the known places
+	listed  int               // pages of this run that may be listed
 	folded  map[string]int    // by place: URLs for which another one stood in this run
 	samples map[site.URL]bool // URLs that are requested all the same
 	settled bool              // the samples were requested
@@ -231,12 +232,18 @@ func (s *SessionIDs) ReadLeft(u site.URL, body []byte, r Robots) (why string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	says := ""
+	if !r.NoIndex {
+		s.listed++
+	} else if s.listed >= alikePairs { // else the whole site may be for no robot, whom the job lets pass
+		says = "noindex"
+	}
 	if leads { // it stays, and ends what was learned
 		s.left.Store(u.String(), true)
 		lists = slices.DeleteFunc(lists, func(place string) bool { return s.learned[place] == nil })
 	}
-	if s.tell(u, leftPlaces(u, hidden), r.NoIndex && r.NoFollow, "noindex") ||
-		(!r.NoFollow && s.tell(u, lists, r.NoIndex && !leads, "noindex")) {
+	if s.tell(u, leftPlaces(u, hidden), r.NoIndex && r.NoFollow, says) ||
+		(!r.NoFollow && s.tell(u, lists, r.NoIndex && !leads, says)) {
 		why = LeftHidden
 	}
 	if s.tell(u, forms, isForm, has) {

@@ -198,13 +198,15 @@ func (r *reading) linkedDocument(
 		}
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
-	left := r.Admission.Sessions.ReadLeft(now.URL, body, frontier.Robots{
-		NoIndex:  x.NoIndex,
-		NoFollow: x.NoFollow,
-		NamesNew: func(param string) bool { return namesNewWithout(r, x, param) },
-	})
-	if (left != "") && !old.InSet && (now.Referrer > 0) && !now.Requis {
-		return LeftOut(now, left, r.Version, as), nil
+	if x.Format == relocate.HTML {
+		left := r.Admission.Sessions.ReadLeft(now.URL, body, frontier.Robots{
+			NoIndex:  x.NoIndex,
+			NoFollow: x.NoFollow,
+			NamesNew: func(param string) bool { return namesNewWithout(r, x, param) },
+		})
+		if (left != "") && !old.InSet && (now.Referrer > 0) && !now.Requis {
+			return LeftOut(now, left, r.Version, as), nil
+		}
 	}
 	now.NoFollow, now.Shape, now.Listing = x.NoFollow, x.Shape, x.Listing != nil
 	if old.InSet {
