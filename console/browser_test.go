@@ -151,12 +151,12 @@ func TestBrowser(t *testing.T) {
 	c := newChromium(t, nil)
 	c.with(running)
 	c.goTo("/jobs/job0000")
-	c.wait("17 answered")
+	c.wait("17 done")
 	c.with(func(d *fakeDaemon) { d.jobs[0].Progress = &status.Progress{Phase: status.Relocating, Done: 18} })
-	c.wait("18 answered") // without a reload
+	c.wait("18 done") // without a reload
 	c.restart(nil)
 	c.with(func(d *fakeDaemon) { d.jobs[0].Progress = &status.Progress{Phase: status.Relocating, Done: 19} })
-	c.wait("19 answered") // of the new daemon, in the same page
+	c.wait("19 done") // of the new daemon, in the same page
 	c.with(func(d *fakeDaemon) { d.jobs[0].Activity, d.jobs[0].Progress = status.Idle, nil })
 	c.wait("Run now") // the whole page is another one after the run
 	for i, on := range []bool{true, false} {

@@ -136,7 +136,7 @@ func TestLiveLogoutInBrowser(t *testing.T) {
 		d.jobs[0].Progress = &status.Progress{Phase: status.Retrieving, Done: 17}
 	})
 	c.goTo("/jobs/job0000")
-	c.wait("17 answered")
+	c.wait("17 done")
 	c.srv.logins.endUser("ann")
 	c.wait("mirrord console")
 	c.until(`document.querySelectorAll("main").length === 1`)

@@ -49,12 +49,12 @@ func TestTwoHundredListeners(t *testing.T) {
 			var got strings.Builder
 			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 				got.WriteString(lines.Text() + "\n")
-				if strings.Contains(lines.Text(), "17 answered") {
+				if strings.Contains(lines.Text(), "17 done") {
 					said()
 				}
 			}
 			text := got.String()
-			if !strings.Contains(text, "17 answered") || !strings.HasSuffix(text, "event: over\ndata:\n\n") {
+			if !strings.Contains(text, "17 done") || !strings.HasSuffix(text, "event: over\ndata:\n\n") {
 				t.Errorf("a listener got %q", text)
 			}
 		})
