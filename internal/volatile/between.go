@@ -102,7 +102,7 @@ func (p *pair) gap(i, j int) (x, y int, ok bool) {
 	}
 	from, to := p.a.segs[i].from, p.b.segs[j].from
 	before, after, least := -1, -1, 0
-	for k := max(i-mostAnchors, 0); k < min(i+mostAnchors, len(p.a.segs)); k++ {
+	for k := max(i-mostAnchors, p.behind); k < min(i+mostAnchors, len(p.a.segs)); k++ {
 		at, s := p.anchor(k), p.a.segs[k]
 		switch {
 		case at < 0:
@@ -130,6 +130,7 @@ func (p *pair) gap(i, j int) (x, y int, ok bool) {
 	}
 	name := []byte(Short([]byte(at.Before)) + " # " + Short([]byte(at.After)))
 	p.content(at, hashOf(0, []byte(at.Before), []byte(at.After)), name, old, now)
+	p.behind = after
 	return after, p.b.segAt(now.to), true
 }
 

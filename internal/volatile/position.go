@@ -282,6 +282,7 @@ type pair struct {
 	blocks, twins []block // of a and b, see reordered
 	tried         map[*block]bool
 	gaps          int
+	behind        int // the segment of a behind the last gap: none has texts in another one
 }
 
 // noted is where something was found.
