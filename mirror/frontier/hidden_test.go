@@ -89,10 +89,30 @@ func TestUnlisted(t *testing.T) {
 			t.Errorf("%s: left %v", form, left)
 		}
 		if s.Leaves(at(0)) != "" {
-			t.Errorf("%s: what led to new pages is left", form)
+			t.Errorf("%s: what named new pages is left", form)
 		}
 		if s.ReadLeft(at(101), nil, names(true)); s.Leaves(at(102)) != "" {
 			t.Errorf("%s: left after one that names something new", form)
+		}
+	}
+}
+
+// Few pages that name something new are remembered. Where there are more, nothing is left.
+func TestUnlistedIsBounded(t *testing.T) {
+	names := func(what bool) Robots {
+		return Robots{NoIndex: true, NamesNew: func(string) bool { return what }}
+	}
+	at := func(n int) site.URL { return site.Canonical(fmt.Sprint("http://h/?do=rc&n=p", n)) }
+	for _, leading := range []int{mostAlike, mostAlike + 1} {
+		s := besideListed(1, newTable())
+		for n := range leading {
+			s.ReadLeft(at(n), nil, names(true))
+		}
+		for n := range alikePairs {
+			s.ReadLeft(at(leading+n), nil, names(false))
+		}
+		if left := s.Leaves(at(leading+100)) != ""; left != (leading == mostAlike) {
+			t.Errorf("after %d pages that name something new: left %t", leading, left)
 		}
 	}
 }

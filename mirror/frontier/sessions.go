@@ -75,6 +75,8 @@ type SessionIDs struct {
 
 	plain   map[string]bool   // places of pages that are no forms, or not hidden
 	left    sync.Map          // the known places
+	stay    sync.Map          // URLs of pages that named something new: none is left as unlisted
+	leading int               // how many
 	listed  int               // pages of this run that may be listed
 	folded  map[string]int    // by place: URLs for which another one stood in this run
 	samples map[site.URL]bool // URLs that are requested all the same
@@ -238,8 +240,9 @@ func (s *SessionIDs) ReadLeft(u site.URL, body []byte, r Robots) (why string) {
 	} else if s.listed >= alikePairs { // else the whole site may be for no robot, whom the job lets pass
 		says = "noindex"
 	}
-	if leads { // it stays, and ends what was learned
-		s.left.Store(u.String(), true)
+	if leads && s.leading < mostAlike { // it stays, and ends what was learned; beyond these, what will be, too
+		s.leading++
+		s.stay.Store(u, true)
 		lists = slices.DeleteFunc(lists, func(place string) bool { return s.learned[place] == nil })
 	}
 	if s.tell(u, leftPlaces(u, hidden), r.NoIndex && r.NoFollow, says) ||
@@ -261,11 +264,12 @@ func (s *SessionIDs) Leaves(u site.URL) (why string) {
 		_, is := s.left.Load(place)
 		return is
 	}
+	_, stays := s.stay.Load(u)
 	switch {
 	case slices.ContainsFunc(leftPlaces(u, form), isLeft):
 		return LeftForm
 	case slices.ContainsFunc(leftPlaces(u, hidden), isLeft),
-		slices.ContainsFunc(leftPlaces(u, unlisted), isLeft) && !isLeft(u.String()):
+		!stays && slices.ContainsFunc(leftPlaces(u, unlisted), isLeft):
 		return LeftHidden
 	}
 	return ""
