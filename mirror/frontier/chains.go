@@ -191,10 +191,26 @@ type ChainPage struct {
 	Knows   func(site.URL) bool // whether a URL has a number
 }
 
-// handsOn reports whether a link differs from a known URL only in parameters that its page has, too.
-func (p *ChainPage) handsOn(u site.URL) bool {
-	bare := without(u, p.URL)
-	return (bare != u) && (p.Knows != nil) && p.Knows(bare)
+// handed returns the links of a page that differ from a known URL only in parameters that the page has, too.
+func (p *ChainPage) handed() map[site.URL]bool {
+	out := map[site.URL]bool{}
+	if _, has := p.URL.Query(); !has || (p.Knows == nil) {
+		return out
+	}
+	take := func(u site.URL) {
+		if bare := without(u, p.URL); (bare != u) && p.Knows(bare) {
+			out[u] = true
+		}
+	}
+	for _, u := range p.Entered {
+		take(u)
+	}
+	for l := range p.links() {
+		if l.Kind == relocate.Hyperlink {
+			take(site.Canonical(string(l.URL)))
+		}
+	}
+	return out
 }
 
 // Recall takes a page that is in the mirror already, and the one that first named it: pages that a chain
@@ -224,21 +240,13 @@ func (c *Chains) Learn(p *ChainPage) {
 	if c == nil {
 		return
 	}
+	pattern, counts := c.begin(p)
+	if !counts {
+		return
+	}
+	handed := p.handed() // without the lock: it asks the table, which asks Refuses
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.turn++
-	if c.echoes.learn(p, c.limit) {
-		c.cuts.Add(1)
-		c.doubtful.Store(true)
-	}
-	pattern := c.index(p)
-	if (p.FromID == 0) || c.vouch.Has(p.ID) || !c.ledOn(p, pattern) {
-		return
-	}
-	c.grown.Put(p.ID, true)
-	if pattern == "" {
-		return
-	}
 	k := c.chain(pattern)
 	if k == nil {
 		return
@@ -246,7 +254,7 @@ func (c *Chains) Learn(p *ChainPage) {
 	if from := PatternOf(p.From); (from != pattern) && (from != "") {
 		k.above[from] = true
 	}
-	if c.count(k, pattern, p) {
+	if c.count(k, pattern, p, handed) {
 		c.cuts.Add(1)
 		for from := range k.above {
 			if up := c.of[from]; up != nil {
@@ -254,6 +262,23 @@ func (c *Chains) Learn(p *ChainPage) {
 			}
 		}
 	}
+}
+
+// begin takes a page, and reports whether it counts in the chain of its pattern.
+func (c *Chains) begin(p *ChainPage) (pattern string, counts bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turn++
+	if c.echoes.learn(p, c.limit) {
+		c.cuts.Add(1)
+		c.doubtful.Store(true)
+	}
+	pattern = c.index(p)
+	if (p.FromID == 0) || c.vouch.Has(p.ID) || !c.ledOn(p, pattern) {
+		return "", false
+	}
+	c.grown.Put(p.ID, true)
+	return pattern, pattern != ""
 }
 
 // ledOn reports whether a page of a chain links to a page.
@@ -313,14 +338,14 @@ func (c *Chains) forget() bool {
 }
 
 // count takes a page into its chain. It reports whether the chain is a trap from now on.
-func (c *Chains) count(k *chain, pattern string, p *ChainPage) (cut bool) {
+func (c *Chains) count(k *chain, pattern string, p *ChainPage, handed map[site.URL]bool) (cut bool) {
 	words, weight := newSome, 1
 	if p.Said == nil {
 		words = newNothing
 	} else {
 		words, weight = k.take(p.words(pattern))
 	}
-	links := c.leadsOn(k, pattern, p)
+	links := c.leadsOn(k, pattern, p, handed)
 	switch {
 	case k.cut: // the page was under way
 		k.pages = append(k.pages, p.ID)
@@ -345,18 +370,18 @@ func (c *Chains) count(k *chain, pattern string, p *ChainPage) (cut bool) {
 }
 
 // leadsOn reports whether a page has links to something new. It remembers all of them.
-func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage) (on bool) {
+func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage, handed map[site.URL]bool) (on bool) {
 	isDull := func(p string) bool {
 		other := c.of[p]
 		return (p == pattern) || ((other != nil) && (other.cut || (other.stale >= dullAfter)))
 	}
 	for _, u := range p.Entered {
-		on = on || !(isDull(PatternOf(u)) || p.handsOn(u))
+		on = on || !(isDull(PatternOf(u)) || handed[u])
 	}
 	for l := range p.links() {
 		u := site.Canonical(string(l.URL))
 		what := PatternOf(u)
-		if (l.Kind == relocate.Hyperlink) && (isDull(what) || p.handsOn(u)) {
+		if (l.Kind == relocate.Hyperlink) && (isDull(what) || handed[u]) {
 			continue
 		}
 		if (what == "") || (l.Kind != relocate.Hyperlink) {

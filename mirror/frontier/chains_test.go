@@ -110,6 +110,31 @@ func TestChainsLearn(t *testing.T) {
 	}
 }
 
+// Learn asks the table, which asks Refuses while it is locked: none of the two waits for the other one.
+func TestChainsAskWithoutLock(t *testing.T) {
+	x, asked := NewChains(10, nil), false
+	page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/p?n=%d", i)) }
+	x.Learn(&ChainPage{
+		ID:      1,
+		URL:     page(1),
+		FromID:  1,
+		From:    page(0),
+		Said:    func() string { return "page 1" },
+		Entered: []site.URL{site.Canonical("http://h/q?n=1&m=2")},
+		Knows: func(site.URL) bool {
+			if asked = true; !x.mu.TryLock() {
+				t.Error("locked")
+				return false
+			}
+			x.mu.Unlock()
+			return true
+		},
+	})
+	if !asked {
+		t.Error("the table was not asked")
+	}
+}
+
 // What an index named in a run that was interrupted, or before, is no chain in the run that resumes.
 func TestChainsOfBefore(t *testing.T) {
 	const pages, limit = 60, 10
