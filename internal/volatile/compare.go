@@ -127,6 +127,9 @@ func (c *cutter) like(o *cutter, at *Times, onlyTimes bool) (varied int, ok bool
 		}
 		matters := u.leads || u.fixed || leads(c.doc[u.value.from:u.value.to]) ||
 			leads(o.doc[v.value.from:v.value.to])
+		if u.leads && v.leads && movedAlong(old, now, at) {
+			continue
+		}
 		if matters && !onlyTimes {
 			return 0, false
 		}

@@ -4,6 +4,7 @@ package volatile
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,38 @@ func TestOneMomentInOtherWords(t *testing.T) {
 		if same := ok && len(d.Templates) == 0; same != c.want {
 			t.Errorf("%q and %v later %q: %v, %+v", c.old, c.later, c.now, ok, d)
 		}
+	}
+}
+
+// An address may hold a time that is as far from now as ever. The beginning of a day is a date.
+func TestTimesAlong(t *testing.T) {
+	link := func(format string, at time.Time) string {
+		return fmt.Sprintf(`<a href="/feed?`+format+`">older</a>`, at.Unix()-86399, at.Unix())
+	}
+	later := Times{Old: noon.Add(17 * time.Second), New: noon.Add(7*24*time.Hour + 29*time.Second)}
+	for name, c := range map[string]struct {
+		format string
+		shift  time.Duration
+		want   bool
+	}{
+		"a span":              {"from=%d;upto=%d", 0, true},
+		"milliseconds":        {"from=%d000&upto=%d123", 0, true},
+		"a second of work":    {"from=%d&upto=%d", time.Second, true},
+		"another span":        {"from=%d&upto=%d", time.Minute, false},
+		"no time":             {"from=9%d&upto=9%d", 0, false},
+		"a part of a name":    {"from=a%d&upto=a%d", 0, false},
+		"shown with its link": {"from=%d&upto=%d\">since %[1]d</a><a href=\"", 0, false},
+	} {
+		old, now := link(c.format, later.Old), link(c.format, later.New.Add(c.shift))
+		d, ok := Compare([]byte(page(old, "foot")), []byte(page(now, "foot")), later)
+		if same := ok && len(d.Templates) == 0; same != c.want {
+			t.Errorf("%s: %v, %+v", name, ok, d)
+		}
+	}
+	week := func(at time.Time) []byte { return []byte(page(fmt.Sprintf(`<a href="/week/%d">`, at.Unix()), "foot")) }
+	asked := Times{Old: noon, New: noon.Add(7 * 24 * time.Hour)}
+	if d, ok := Compare(week(noon.Add(-time.Hour)), week(noon.Add(7*24*time.Hour-time.Hour)), asked); ok {
+		t.Errorf("the week: %+v", d)
 	}
 }
 

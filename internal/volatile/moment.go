@@ -3,7 +3,6 @@
 package volatile
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
@@ -47,6 +46,27 @@ func unixTime(d []byte) bool {
 	return (len(d) == 10 || len(d) == 13) && d[0] == '1' && digitsIn(d) == len(d)
 }
 
+// movedAlong reports whether two Unix times are as far from the answers in which they came: the end of a
+// span before or after now. The beginning of a day or an hour is a date.
+func movedAlong(old, now []byte, at *Times) bool {
+	if len(old) != len(now) || !unixTime(old) || !unixTime(now) {
+		return false
+	}
+	was, is := secondsOf(old), secondsOf(now)
+	moved := time.Duration(is-was) * time.Second
+	return (was%minute != 0 || is%minute != 0) && (moved-at.New.Sub(at.Old)).Abs() <= answerTakes
+}
+
+const minute = 60 // seconds
+
+// secondsOf reads Unix time, in seconds or milliseconds.
+func secondsOf(digits []byte) (s int64) {
+	for _, d := range digits[:10] {
+		s = 10*s + int64(d-'0')
+	}
+	return s
+}
+
 func hasForm(text, form string) bool {
 	_, err := time.Parse(form, text)
 	return err == nil
@@ -54,8 +74,7 @@ func hasForm(text, form string) bool {
 
 // isUnix reports whether digits are Unix time, in seconds or milliseconds, of an answer that came at a time.
 func isUnix(digits []byte, at time.Time) bool {
-	sent, err := strconv.ParseInt(string(digits[:10]), 10, 64)
-	return err == nil && at.Sub(time.Unix(sent, 0)).Abs() <= answerTakes
+	return at.Sub(time.Unix(secondsOf(digits), 0)).Abs() <= answerTakes
 }
 
 // says reports whether a text is a part of the time of an answer that came at a time.

@@ -73,7 +73,7 @@ func (c *Closing) publish(ctx context.Context, j *verdict.Judgement) error {
 	if err := learnLinks(c, known); err != nil {
 		return err
 	}
-	known.Lost = verdict.LostFiles{IDs: res.Gone, Unknown: res.Unknown}
+	known.Lost.IDs, known.Lost.Unknown = res.Gone, res.Unknown
 	switch here, err := c.judgeAt(verdict.Publishing, known, j); {
 	case err != nil:
 		return err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/mirror/frontier"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
 	"mirrord/mirror/revisit"
@@ -138,6 +139,10 @@ func judgeRejection(c *Closing, j *verdict.Judgement) (err error) {
 
 // newCase returns the facts that every stage has.
 func (c *Closing) newCase() *verdict.Case {
+	trapped := func(u site.URL) bool {
+		_, is := c.found.Traps[frontier.PatternOf(u)]
+		return is
+	}
 	return &verdict.Case{
 		Seeds:   c.Rules.Seeds,
 		Limits:  c.Job.Limits,
@@ -150,6 +155,7 @@ func (c *Closing) newCase() *verdict.Case {
 		Table:   c.Table.Settled(),
 		Records: c.Site.Records,
 		Refuses: c.refuses,
+		Lost:    verdict.LostFiles{Trapped: trapped},
 	}
 }
 

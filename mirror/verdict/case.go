@@ -55,6 +55,8 @@ type LostFiles struct {
 	IDs     []uint32 // their numbers
 	Unknown int      // how many more have a URL without a number
 
+	Trapped func(site.URL) bool // there was a trap among pages of its kind; nil: no trap
+
 	// Noted is what the run that was held back noted as leaving when it is accepted; all else is at Publishing.
 	Noted record.IDs
 }

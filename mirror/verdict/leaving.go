@@ -18,7 +18,8 @@ import (
 type leaving struct {
 	lost    int // none of the others; limits.max_delete counts these
 	refused int // the job's rules refuse them, or refuse all documents that linked to them
-	renamed int // another resource has their place: of another type, extension or edition, or on a list
+	// another resource has their place: of another type, extension or edition, on a list, or in a trap
+	renamed int
 }
 
 // leaving finds out why the resources with these numbers leave. Some of the numbers may be of URLs that left
@@ -136,9 +137,18 @@ func (c *Case) renamed(ids []uint32) (n int, err error) {
 		if to, ok := c.successor(id, &f, taken); ok {
 			taken[to] = true
 			n++
+		} else if ofTrap(c, id) {
+			n++
 		}
 	}
 	return n, nil
+}
+
+// ofTrap reports whether a resource still answers, and is one of a kind of pages of which the run left others
+// out as a trap: what would take its place is not requested.
+func ofTrap(c *Case, id uint32) bool {
+	o := c.Table.State(id).Outcome()
+	return c.Lost.Trapped != nil && (o == site.Fetched || o == site.Unchanged) && c.Lost.Trapped(c.Table.URL(id))
 }
 
 // comers are resources that came since others were no longer linked.
