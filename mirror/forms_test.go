@@ -131,3 +131,76 @@ func TestFormsToWriteIn(t *testing.T) {
 		})
 	}
 }
+
+// Forms to log in that lead back to a page, and feeds of single pages, are left to the origin once eight were
+// read; the feed of the site stays, and feeds that name what nothing else names.
+func TestLoginsAndFeedsOfPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		feed  string // its path, for each page
+		more  string // a page that a feed names
+		login string // the type of the field of a form to which each page leads
+		says  bool   // and above which is a text of the page
+		files int
+	}{
+		"parameters":       {feed: "/page%d?feed=rss", files: 42},
+		"steps":            {feed: "/page%d/rss/", files: 42},
+		"one program":      {feed: "/wiki?do=rss&id=page%d", files: 42},
+		"they name pages":  {feed: "/page%d/feed/", more: "/more%d", files: 42 + 2*40},
+		"files":            {feed: "/page%d/feed.xml", files: 42 + 40},
+		"logins":           {login: "password", files: 42},
+		"some say more":    {login: "password", says: true, files: 42 + 40},
+		"no field to fill": {login: "text", files: 42 + 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := mirrortest.Start(t)
+			w.Set(home+"/robots.txt", mirrortest.Status(404))
+			w.Set(home+"/favicon.ico", mirrortest.Status(404))
+			w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Content-Type", "text/html")
+				n, is := 0, false
+				if c.feed != "" {
+					_, err := fmt.Sscanf(r.URL.RequestURI(), c.feed, &n)
+					is = err == nil && fmt.Sprintf(c.feed, n) == r.URL.RequestURI()
+				}
+				switch page := r.URL.Path; {
+				case is || r.URL.RawQuery == "feed=rss":
+					rw.Header().Set("Content-Type", "application/rss+xml")
+					fmt.Fprintf(rw, "<rss version='2.0'><channel><item><link>%s/page%d</link></item>", home, n)
+					if c.more != "" {
+						fmt.Fprintf(rw, "<item><link>"+home+c.more+"</link></item>", n)
+					}
+					fmt.Fprint(rw, "</channel></rss>")
+				case page == "/login":
+					fmt.Fprintf(rw, "<h1>Log in</h1>to read all that is known<form><input type='%s'></form>", c.login)
+					if c.says {
+						q := r.URL.RawQuery
+						fmt.Fprint(rw, mirrortest.Words(uint32(q[len(q)-1])+uint32(len(q)), 9))
+					}
+				case page == "/":
+					fmt.Fprint(rw, "<link rel=alternate type=application/rss+xml href='/?feed=rss'>")
+					for i := range 40 {
+						fmt.Fprintf(rw, "<p><a href=/page%d>page</a>", i)
+					}
+				default:
+					fmt.Sscanf(page, "/page%d", &n)
+					fmt.Fprintf(rw, "<h1>%s</h1>%s", page, mirrortest.Words(uint32(n*7+len(page)*1000), 30))
+					if c.feed != "" {
+						fmt.Fprintf(rw, "<link rel=alternate type=application/rss+xml href='"+c.feed+"'>", n)
+					}
+					if c.login != "" && !strings.HasPrefix(page, "/more") {
+						fmt.Fprintf(rw, "<a href='/login?next=%s'>log in</a>", page)
+					}
+				}
+			}})
+			m := mirrortest.New(t, w, job("polite.connections = 1"))
+			for run := range 2 {
+				s := m.Run()
+				wantVerdict(t, s, mirror.Complete, run == 0)
+				if int(s.Files) != c.files {
+					t.Errorf("%d files, want %d:\n%s", s.Files, c.files, mirrortest.Text(s))
+				}
+			}
+		})
+	}
+}

@@ -5,7 +5,6 @@ package frontier
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,7 +117,10 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Tabl
 	}
 	for id, x := range table.Settled().All() { // what the mirror has is of no kind that is left
 		if learns && x.InSet() {
-			places := slices.Concat(leftPlaces(table.URL(id), hidden), leftPlaces(table.URL(id), unlisted))
+			var places []string
+			for _, k := range kinds[1:] {
+				places = append(places, leftPlaces(table.URL(id), k.is)...)
+			}
 			for _, place := range places[:min(len(places), mostAlike-len(s.plain))] {
 				s.plain[place] = true
 			}
@@ -205,54 +207,15 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 	}
 }
 
-// Robots is what a page says to robots. NamesNew reports whether it names a page that was never seen, and
-// that lacks a parameter; it matters when NoIndex is true, and NoFollow is not.
-type Robots struct {
-	NoIndex, NoFollow bool
-	NamesNew          func(param string) bool
-}
-
-// ReadLeft takes a page, and returns why it is left to the origin, "" when it is not.
+// ReadLeft takes a page or a feed, and returns why it is left to the origin, "" when it is not.
 func (s *SessionIDs) ReadLeft(u site.URL, body []byte, r Robots) (why string) {
 	if (s == nil) || !s.learns {
 		return ""
 	}
-	forms, has, isForm := leftPlaces(u, form), "", false
-	if len(forms) > 0 {
-		var said uint64
-		if isForm, said = formOn(u, body); said != 0 {
-			has = strconv.FormatUint(said, 16)
-		}
-	}
-	lists, leads := leftPlaces(u, unlisted), false
-	if r.NoIndex && !r.NoFollow {
-		leads = slices.ContainsFunc(lists, func(place string) bool {
-			_, pair, _ := strings.Cut(place, "?")
-			name, _, _ := strings.Cut(pair, "=")
-			return r.NamesNew(name)
-		})
-	}
+	x := readLeft(u, body, r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	says := ""
-	if !r.NoIndex {
-		s.listed++
-	} else if s.listed >= alikePairs { // else the whole site may be for no robot, whom the job lets pass
-		says = "noindex"
-	}
-	if leads && s.leading < mostAlike { // it stays, and ends what was learned; beyond these, what will be, too
-		s.leading++
-		s.stay.Store(u, true)
-		lists = slices.DeleteFunc(lists, func(place string) bool { return s.learned[place] == nil })
-	}
-	if s.tell(u, leftPlaces(u, hidden), r.NoIndex && r.NoFollow, says) ||
-		(!r.NoFollow && s.tell(u, lists, r.NoIndex && !leads, says)) {
-		why = LeftHidden
-	}
-	if s.tell(u, forms, isForm, has) {
-		why = LeftForm
-	}
-	return why
+	return x.tell(s)
 }
 
 // Leaves returns why a URL is left to the origin, "" when it is not. It takes no lock: the table calls it.
@@ -264,13 +227,11 @@ func (s *SessionIDs) Leaves(u site.URL) (why string) {
 		_, is := s.left.Load(place)
 		return is
 	}
-	_, stays := s.stay.Load(u)
-	switch {
-	case slices.ContainsFunc(leftPlaces(u, form), isLeft):
-		return LeftForm
-	case slices.ContainsFunc(leftPlaces(u, hidden), isLeft),
-		!stays && slices.ContainsFunc(leftPlaces(u, unlisted), isLeft):
-		return LeftHidden
+	for _, k := range kinds {
+		_, stays := s.stay.Load(u)
+		if (k.is != unlisted || !stays) && slices.ContainsFunc(leftPlaces(u, k.is), isLeft) {
+			return k.why
+		}
 	}
 	return ""
 }

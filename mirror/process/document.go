@@ -34,8 +34,8 @@ func (r *reading) admit(
 	return in.Add
 }
 
-// keepClocks makes candidates whose addresses hold the time of the answer what the document named in their
-// place when it was last stored: the first address stays.
+// keepClocks makes requisites whose addresses hold the time of the answer what the document named in their
+// place when it was last stored: the first address stays. A page may say something else at another time.
 func keepClocks(r *reading, old *record.Resource, cs []scope.Candidate) {
 	if !old.InSet || !r.SkipPlan.Noise.HasClocks() {
 		return
@@ -43,7 +43,7 @@ func keepClocks(r *reading, old *record.Resource, cs []scope.Candidate) {
 	var before map[string]uint32
 	for i := range cs {
 		without, had := volatile.WithoutClock(string(cs[i].URL))
-		if !had {
+		if !had || cs[i].Purpose != scope.Requisite {
 			continue
 		}
 		if before == nil {
@@ -198,10 +198,11 @@ func (r *reading) linkedDocument(
 		}
 		return r.forbidden(old, "its meta robots says noarchive", as), nil
 	}
-	if x.Format == relocate.HTML {
+	if x.Format == relocate.HTML || x.Format == relocate.Feed {
 		left := r.Admission.Sessions.ReadLeft(now.URL, body, frontier.Robots{
 			NoIndex:  x.NoIndex,
 			NoFollow: x.NoFollow,
+			IsFeed:   x.Format == relocate.Feed,
 			NamesNew: func(param string) bool { return namesNewWithout(r, x, param) },
 		})
 		if (left != "") && !old.InSet && (now.Referrer > 0) && !now.Requis {
