@@ -137,15 +137,20 @@ func TestFormsToWriteIn(t *testing.T) {
 func TestLoginsAndFeedsOfPages(t *testing.T) {
 	for name, c := range map[string]struct {
 		feed  string // its path, for each page
-		more  string // a page that a feed names
+		more  string // a page that a feed names, or what it encloses
 		login string // the type of the field of a form to which each page leads
 		says  bool   // and above which is a text of the page
 		files int
 	}{
-		"parameters":       {feed: "/page%d?feed=rss", files: 42},
-		"steps":            {feed: "/page%d/rss/", files: 42},
-		"one program":      {feed: "/wiki?do=rss&id=page%d", files: 42},
-		"they name pages":  {feed: "/page%d/feed/", more: "/more%d", files: 42 + 2*40},
+		"parameters":      {feed: "/page%d?feed=rss", files: 42},
+		"steps":           {feed: "/page%d/rss/", files: 42},
+		"one program":     {feed: "/wiki?do=rss&id=page%d", files: 42},
+		"they name pages": {feed: "/page%d/feed/", more: "<link>%s/more%d</link>", files: 42 + 2*40},
+		"they enclose": {
+			feed:  "/page%d/rss/",
+			more:  "<enclosure url='%s/more%d' type='audio/mpeg'/>",
+			files: 42 + 2*40,
+		},
 		"files":            {feed: "/page%d/feed.xml", files: 42 + 40},
 		"logins":           {login: "password", files: 42},
 		"some say more":    {login: "password", says: true, files: 42 + 40},
@@ -168,7 +173,7 @@ func TestLoginsAndFeedsOfPages(t *testing.T) {
 					rw.Header().Set("Content-Type", "application/rss+xml")
 					fmt.Fprintf(rw, "<rss version='2.0'><channel><item><link>%s/page%d</link></item>", home, n)
 					if c.more != "" {
-						fmt.Fprintf(rw, "<item><link>"+home+c.more+"</link></item>", n)
+						fmt.Fprintf(rw, "<item>"+c.more+"</item>", home, n)
 					}
 					fmt.Fprint(rw, "</channel></rss>")
 				case page == "/login":

@@ -189,28 +189,23 @@ type ChainPage struct {
 	Links   []relocate.Link     // of the page
 	Entered []site.URL          // URLs that enter the frontier because of it
 	Knows   func(site.URL) bool // whether a URL has a number
+	handsOn map[site.URL]bool   // see hands
 }
 
-// handed returns the links of a page that differ from a known URL only in parameters that the page has, too.
-func (p *ChainPage) handed() map[site.URL]bool {
-	out := map[site.URL]bool{}
-	if _, has := p.URL.Query(); !has || (p.Knows == nil) {
-		return out
+// hands finds the links of a page that differ from a known URL only in parameters that the page has, too.
+func (p *ChainPage) hands() {
+	if q, _ := p.URL.Query(); (q == "") || (p.Knows == nil) {
+		return
 	}
-	take := func(u site.URL) {
-		if bare := without(u, p.URL); (bare != u) && p.Knows(bare) {
-			out[u] = true
-		}
-	}
-	for _, u := range p.Entered {
-		take(u)
-	}
+	p.handsOn = map[site.URL]bool{}
+	links := slices.Clone(p.Entered)
 	for l := range p.links() {
-		if l.Kind == relocate.Hyperlink {
-			take(site.Canonical(string(l.URL)))
-		}
+		links = append(links, site.Canonical(string(l.URL)))
 	}
-	return out
+	for _, u := range links {
+		bare := without(u, p.URL)
+		p.handsOn[u] = (bare != u) && p.Knows(bare)
+	}
 }
 
 // Recall takes a page that is in the mirror already, and the one that first named it: pages that a chain
@@ -240,32 +235,6 @@ func (c *Chains) Learn(p *ChainPage) {
 	if c == nil {
 		return
 	}
-	pattern, counts := c.begin(p)
-	if !counts {
-		return
-	}
-	handed := p.handed() // without the lock: it asks the table, which asks Refuses
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.chain(pattern)
-	if k == nil {
-		return
-	}
-	if from := PatternOf(p.From); (from != pattern) && (from != "") {
-		k.above[from] = true
-	}
-	if c.count(k, pattern, p, handed) {
-		c.cuts.Add(1)
-		for from := range k.above {
-			if up := c.of[from]; up != nil {
-				up.short = true
-			}
-		}
-	}
-}
-
-// begin takes a page, and reports whether it counts in the chain of its pattern.
-func (c *Chains) begin(p *ChainPage) (pattern string, counts bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turn++
@@ -273,12 +242,32 @@ func (c *Chains) begin(p *ChainPage) (pattern string, counts bool) {
 		c.cuts.Add(1)
 		c.doubtful.Store(true)
 	}
-	pattern = c.index(p)
+	pattern := c.index(p)
 	if (p.FromID == 0) || c.vouch.Has(p.ID) || !c.ledOn(p, pattern) {
-		return "", false
+		return
 	}
 	c.grown.Put(p.ID, true)
-	return pattern, pattern != ""
+	if pattern == "" {
+		return
+	}
+	c.mu.Unlock()
+	p.hands() // the table asks Refuses while it is locked
+	c.mu.Lock()
+	k := c.chain(pattern)
+	if k == nil {
+		return
+	}
+	if from := PatternOf(p.From); (from != pattern) && (from != "") {
+		k.above[from] = true
+	}
+	if c.count(k, pattern, p) {
+		c.cuts.Add(1)
+		for from := range k.above {
+			if up := c.of[from]; up != nil {
+				up.short = true
+			}
+		}
+	}
 }
 
 // ledOn reports whether a page of a chain links to a page.
@@ -338,14 +327,14 @@ func (c *Chains) forget() bool {
 }
 
 // count takes a page into its chain. It reports whether the chain is a trap from now on.
-func (c *Chains) count(k *chain, pattern string, p *ChainPage, handed map[site.URL]bool) (cut bool) {
+func (c *Chains) count(k *chain, pattern string, p *ChainPage) (cut bool) {
 	words, weight := newSome, 1
 	if p.Said == nil {
 		words = newNothing
 	} else {
 		words, weight = k.take(p.words(pattern))
 	}
-	links := c.leadsOn(k, pattern, p, handed)
+	links := c.leadsOn(k, pattern, p)
 	switch {
 	case k.cut: // the page was under way
 		k.pages = append(k.pages, p.ID)
@@ -370,18 +359,18 @@ func (c *Chains) count(k *chain, pattern string, p *ChainPage, handed map[site.U
 }
 
 // leadsOn reports whether a page has links to something new. It remembers all of them.
-func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage, handed map[site.URL]bool) (on bool) {
+func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage) (on bool) {
 	isDull := func(p string) bool {
 		other := c.of[p]
 		return (p == pattern) || ((other != nil) && (other.cut || (other.stale >= dullAfter)))
 	}
 	for _, u := range p.Entered {
-		on = on || !(isDull(PatternOf(u)) || handed[u])
+		on = on || !(isDull(PatternOf(u)) || p.handsOn[u])
 	}
 	for l := range p.links() {
 		u := site.Canonical(string(l.URL))
 		what := PatternOf(u)
-		if (l.Kind == relocate.Hyperlink) && (isDull(what) || handed[u]) {
+		if (l.Kind == relocate.Hyperlink) && (isDull(what) || p.handsOn[u]) {
 			continue
 		}
 		if (what == "") || (l.Kind != relocate.Hyperlink) {

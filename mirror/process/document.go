@@ -247,13 +247,16 @@ func (r *reading) linkedDocument(
 	return r.keep(f, old, x.Targets(r.Rules), as)
 }
 
-// namesNewWithout reports whether a document names a page of the job that was never seen, and has no
-// parameter of a name.
+// namesNewWithout reports whether a document names a page of the job, or a feed anything, that was never seen,
+// and has no parameter of a name.
 func namesNewWithout(r *reading, x *parse.Extract, param string) bool {
 	return slices.ContainsFunc(x.Candidates, func(c scope.Candidate) bool {
 		u := site.Canonical(string(c.URL))
-		isNew := c.Follow && !c.Guess && (c.Purpose == scope.Page) && r.Rules.Scope.Covers(u) && !r.Table.Knows(u)
-		return isNew && site.WithoutParam(u, param) == u
+		counts := x.Format == relocate.Feed // also what it encloses
+		if c.Purpose == scope.Page {
+			counts = r.Rules.Scope.Covers(u)
+		}
+		return counts && c.Follow && !c.Guess && !r.Table.Knows(u) && site.WithoutParam(u, param) == u
 	})
 }
 
