@@ -142,10 +142,11 @@ func TestLoginsAndFeedsOfPages(t *testing.T) {
 		says  bool   // and above which is a text of the page
 		files int
 	}{
-		"parameters":      {feed: "/page%d?feed=rss", files: 42},
-		"steps":           {feed: "/page%d/rss/", files: 42},
-		"one program":     {feed: "/wiki?do=rss&id=page%d", files: 42},
-		"they name pages": {feed: "/page%d/feed/", more: "<link>%s/more%d</link>", files: 42 + 2*40},
+		"parameters":        {feed: "/page%d?feed=rss", files: 42},
+		"steps":             {feed: "/page%d/rss/", files: 42},
+		"a path in a value": {feed: "/?u=/page%d/rss/", files: 42},
+		"one program":       {feed: "/wiki?do=rss&id=page%d", files: 42},
+		"they name pages":   {feed: "/page%d/feed/", more: "<link>%s/more%d</link>", files: 42 + 2*40},
 		"they enclose": {
 			feed:  "/page%d/rss/",
 			more:  "<enclosure url='%s/more%d' type='audio/mpeg'/>",

@@ -98,9 +98,13 @@ func leftPlaces(u site.URL, kind string) (out []string) {
 
 // feedPlaces returns the places of a feed that a program may have for each page.
 func feedPlaces(u site.URL, verbs []string) (out []string) {
-	steps := strings.FieldsFunc(u.Path(), func(r rune) bool { return r == '/' })
-	last := append([]string{""}, steps...)[len(steps)]
+	path := u.Path()
 	q, _ := u.Query()
+	if strings.Contains(q, "/") { // ?u=/page/feed/
+		path = u.RequestURI()
+	}
+	steps := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+	last := append([]string{""}, steps...)[len(steps)]
 	var names []string
 	for pair := range site.Params(q) {
 		name, _, _ := strings.Cut(pair, "=")
