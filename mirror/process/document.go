@@ -247,8 +247,8 @@ func (r *reading) linkedDocument(
 	return r.keep(f, old, x.Targets(r.Rules), as)
 }
 
-// namesNewWithout reports whether a document names a page of the job, or a feed anything, that was never seen,
-// and has no parameter of a name.
+// namesNewWithout reports whether a document names a page of the job, or a feed anything, that was never
+// seen, and has no parameter of a name.
 func namesNewWithout(r *reading, x *parse.Extract, param string) bool {
 	return slices.ContainsFunc(x.Candidates, func(c scope.Candidate) bool {
 		u := site.Canonical(string(c.URL))
