@@ -113,8 +113,9 @@ func feedPlaces(u site.URL, verbs []string) (out []string) {
 	slices.Sort(names)
 	at := fmt.Sprint(u.Origin(), feed, len(steps), names)
 	for _, verb := range verbs {
-		_, pair, _ := strings.Cut(verb, "?")
-		out = append(out, at+"?"+pair)
+		if _, pair, _ := strings.Cut(verb, "?"); feedName.MatchString(pair) { // else pages may have it, too
+			out = append(out, at+"?"+pair)
+		}
 	}
 	below := len(steps) > 1 && !strings.Contains(last, ".") // neither that of the site nor a file
 	if feedName.MatchString(last) && (q != "" || below) {
