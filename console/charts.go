@@ -175,7 +175,7 @@ func runCharts(runs []status.Run) []runChart {
 	if len(runs) < 2 {
 		return nil
 	}
-	when := func(r *status.Run) string { return r.Started.Local().Format("2 Jan 2006, 15:04") + ": " }
+	when := func(r *status.Run) string { return exact(r.Started) + ": " }
 	plain := func(n int64) string { return strconv.FormatInt(max(n, -n), 10) }
 	last := &runs[0]
 	requests := runChart{
@@ -204,7 +204,7 @@ func runCharts(runs []status.Run) []runChart {
 	received.Drawn = chart("Bytes received, by run", runs, count.Bytes, func(r *status.Run) bar {
 		return bar{when(r) + count.Bytes(r.Received), []part{{"ask", r.Received}}}
 	})
-	span := func(n int64) string { return count.Span(time.Duration(n)) }
+	span := func(n int64) string { return count.Took(time.Duration(n)) }
 	spent := func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) }
 	took := runChart{Title: "Duration of runs", Big: span(spent(last)), Says: "last time"}
 	took.Drawn = chart("Duration, by run", runs, span, func(r *status.Run) bar {

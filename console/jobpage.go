@@ -24,14 +24,16 @@ type live struct {
 	Kind kind
 	Note string // what its state says beyond that
 	Busy bool   // a run is under way
+	Acts bool   // the visitor may do what mends it
 }
 
-func liveOf(j *status.Job) live {
+func (v *visit) liveOf(j *status.Job) live {
 	return live{
 		Job:  j,
 		Kind: kindOf(j),
 		Note: noteOf(j),
 		Busy: busy(j),
+		Acts: v.who.Operates(),
 	}
 }
 
@@ -74,7 +76,7 @@ func jobPage(v *visit) error {
 	titles := v.Daemon.Titles([]string{v.job})
 	d := jobData{
 		Job:    &j,
-		Live:   liveOf(&j),
+		Live:   v.liveOf(&j),
 		About:  titles[v.job],
 		At:     v.served(v.job, titles),
 		Paused: j.Activity == status.Paused,
@@ -89,7 +91,7 @@ func jobPage(v *visit) error {
 	for _, r := range runs {
 		d.Runs = append(d.Runs, ranRun{
 			Run:   r,
-			Took:  count.Span(r.Ended.Sub(r.Started)),
+			Took:  count.Took(r.Ended.Sub(r.Started)),
 			Saved: savedText(r.Spared),
 
 			Skipped: skipped(&r),
@@ -161,7 +163,7 @@ func liveJob(v *visit) error {
 	}
 	look := func() (part []byte, over bool) {
 		j, err := v.Daemon.Progress(j.Name)
-		l := liveOf(&j)
+		l := v.liveOf(&j)
 		if err != nil || !l.Busy {
 			return nil, true
 		}

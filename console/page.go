@@ -49,9 +49,9 @@ func parsePages() (*template.Template, error) {
 		"exact": exact,
 		"guide": docs.Title,
 		"size":  count.Bytes,
-		"age":   status.Age,
 		"rate":  rateText,
-		"gap":   count.Span,
+		"took":  count.Took,
+		"prose": prose,
 
 		"address": addressAttr,
 

@@ -50,7 +50,7 @@ type statusServer struct {
 // are for reading only; all is called for each request.
 func NewStatus(all func() status.All) (http.Handler, error) {
 	t, err := pagesOf(map[string]string{"head": headPage, "status": statusPage}, template.FuncMap{
-		"age":   func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
+		"age":   func(t *time.Time, now time.Time) string { return count.Ago(now.Sub(*t)) },
 		"shown": status.Shown,
 		"n":     func(n any, noun string) string { return count.Of(reflect.ValueOf(n).Int(), noun) },
 		"spared": func(r *status.Run) (n int64) {

@@ -60,6 +60,17 @@ func Span(d time.Duration) string {
 	return s
 }
 
+// Took is a duration as pages show it, with its units apart: "0.44 s", "3 min 53 s", "2 h 5 min".
+func Took(d time.Duration) string {
+	switch {
+	case d > 0 && d < time.Second:
+		return fmt.Sprintf("%.2g s", d.Round(10*time.Millisecond).Seconds())
+	case d >= time.Hour:
+		d = d.Round(time.Minute)
+	}
+	return strings.TrimSpace(strings.NewReplacer("h", " h ", "m", " min ", "s", " s").Replace(Span(d)))
+}
+
 // Bytes writes a number of bytes for people, with two or three digits.
 func Bytes(n int64) string {
 	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB"}

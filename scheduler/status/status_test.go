@@ -377,18 +377,6 @@ func TestSay(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	for d, want := range map[time.Duration]string{
-		-time.Hour:       "1s",
-		0:                "1s",
-		45 * time.Second: "45s",
-		12 * time.Minute: "12m",
-		5 * time.Hour:    "5h",
-		80 * time.Hour:   "3d",
-	} {
-		if got := Age(d); got != want {
-			t.Errorf("%v: %q, want %q", d, got, want)
-		}
-	}
 }
 
 // The metrics keep to the text format of Prometheus: every sample belongs to a family that was declared
