@@ -92,7 +92,7 @@ func TestStatusPage(t *testing.T) {
 		t.Errorf("%q", s.Text())
 	}
 	for _, want := range []string{
-		"<script>alert(1)</script>", "Fix: mirrord run-now evil", "5 requests, 3 spared",
+		"<script>alert(1)</script>", "Fix: mirrord run-now evil", "5 requests, 3 skipped",
 		"1 added\n<b>waits</b>\n",
 	} {
 		if !strings.Contains(bad.Text(), want) {

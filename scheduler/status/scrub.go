@@ -90,9 +90,6 @@ func (s *Scrub) Lines(now time.Time) (lines []string) {
 	if s.Last != nil {
 		parts = append(parts, "last read "+count.Ago(now.Sub(*s.Last))+" ago")
 	}
-	if s.Began != nil && s.Parts > 0 {
-		parts = append(parts, fmt.Sprintf("part %d of %d", s.Done, s.Parts))
-	}
 	if s.Whole != nil {
 		parts = append(parts, "all of it within the last "+count.Ago(now.Sub(*s.Whole)))
 	}

@@ -27,7 +27,7 @@ func TestFixesAreButtons(t *testing.T) {
 		{"mirrord check", `<a href="/jobs/a/file">Job file</a>`},
 		{"or mirrord remove a, which deletes the mirror", `<a href="/jobs/a/remove">`},
 		{"mirrord explain a URL says why one failed", `<a href="/jobs/a/explain">`},
-		{"as of 2026-11-26T14:05:06Z", `<time class="when" datetime="2026-11-26T14:05:06Z"`},
+		{"as of 2026-11-26T14:05:06Z", `<time class="when" datetime="2026-11-26T14:05:00Z"`},
 		{"the run of 2026-11-26 14:05 UTC was cut off", `datetime="2026-11-26T14:05:00Z"`},
 		{"at 2026-11-26 14:05 QQQ", "2026-11-26 14:05 QQQ"},
 		{"<b>", "&lt;b&gt;"},
