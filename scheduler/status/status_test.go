@@ -274,7 +274,7 @@ func TestMessage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"samba: partial 3 times\n", "why: the host  Bcc: all@example.org does not answer\n",
-		"last complete run: 2026-11-18T10:00:00Z\n", "published: version 7\n",
+		"last complete run: 2026-11-18 10:00 UTC\n", "published: version 7\n",
 		"fix: mirrord run-now samba\n", "problem: a b\n",
 		"\nnext run: 2026-11-20 14:00 CET\n", "\naccept would publish: 1 added\n  a/\n",
 	} {
