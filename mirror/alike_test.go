@@ -29,7 +29,7 @@ type codeBrowser struct {
 
 const (
 	browserCommits = 30
-	browserFiles   = 12
+	browserFiles   = 5
 )
 
 var (
@@ -115,7 +115,7 @@ func (b *codeBrowser) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(rw, "<p><a href='/commit?id=%s'>commit</a>", commitID(commit))
 }
 
-// A code browser has some 8 700 addresses and some 200 texts: a mirror has each text once, for at most three
+// A code browser has some 3 600 addresses and some 100 texts: a mirror has each text once, for at most three
 // requests each.
 func TestCodeBrowserEndsInBulk(t *testing.T) {
 	for name, b := range map[string]*codeBrowser{
@@ -159,7 +159,7 @@ func TestCodeBrowserEndsInBulk(t *testing.T) {
 					}
 				}
 			}
-			if texts < 180 || texts != all || int(s.Files) != texts || b.asked > 3*texts {
+			if texts < 80 || texts != all || int(s.Files) != texts || b.asked > 3*texts {
 				t.Errorf("%d requests and %d files for %d texts:\n%s", b.asked, s.Files, texts, mirrortest.Text(s))
 			}
 			wantText(t, s, "differ only in what does not matter")
