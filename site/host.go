@@ -64,7 +64,7 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 	}
 	last := ""
 	for label := range strings.SplitSeq(s, ".") {
-		plain := strings.Trim(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
+		plain := strings.IndexFunc(label, notOfHost) < 0
 		hyphen := strings.Contains(label, "--") || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-")
 		if label == "" || len(label) > 63 || !plain || hyphen {
 			return dst, false
@@ -77,6 +77,11 @@ func appendPlainHost(dst []byte, s string) ([]byte, bool) {
 		}
 	}
 	return append(dst, strings.ToLower(s)...), true
+}
+
+// notOfHost reports whether a plain label has no such character.
+func notOfHost(r rune) bool {
+	return (r|0x20 < 'a' || r|0x20 > 'z') && (r < '0' || r > '9') && r != '_' && r != '-'
 }
 
 // slowHost returns a host as a browser writes it: the library makes a name of it, and a name that ends in a

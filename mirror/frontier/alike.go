@@ -135,7 +135,7 @@ func (s *SessionIDs) partsRead(u site.URL) (out []urls.IdlePart) {
 	parts := urls.PartsOf(u)
 	for _, kind := range s.kinds[u.Origin()] {
 		if !slices.ContainsFunc(parts, func(p urls.IdlePart) bool { return p.Kind == kind }) {
-			parts = append(parts, urls.IdlePart{Kind: kind, Form: u.String(), Places: urls.PlacesOf(kind, u)})
+			parts = append(parts, urls.IdlePart{Kind: kind, Form: u.String()})
 		}
 	}
 	for _, p := range parts {
@@ -177,7 +177,7 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 	case f.said.all == said.all: // it may say nothing but its name
 		text = said.all
 	}
-	for _, place := range p.Places {
+	for _, place := range p.Places() {
 		t := s.tallies[place]
 		if t == nil {
 			if len(s.tallies) >= mostAlike {
@@ -304,7 +304,7 @@ func (s *SessionIDs) formOf(u site.URL) (form string, places []string) {
 		more = false
 		for _, p := range urls.PartsOf(site.Canonical(form)) {
 			n := len(places)
-			for _, place := range p.Places {
+			for _, place := range p.Places() {
 				l := s.learned[place]
 				counts := (l != nil) && (l.Differs == "") && (s.learns || !l.Alike)
 				if counts && !slices.Contains(places, place) {

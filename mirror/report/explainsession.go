@@ -33,7 +33,7 @@ func (e *explainer) session() error {
 	}
 	main := e.u
 	for _, p := range urls.PartsOf(e.u) {
-		for _, place := range p.Places {
+		for _, place := range p.Places() {
 			switch l := learned[place]; {
 			case l == nil:
 			case l.Differs != "":

@@ -14,10 +14,9 @@ import (
 // values, what follows an @ in its path, a segment that looks random, or the case of its letters. What looks
 // random (site.Tokens) is also a token, which may be a session id.
 type IdlePart struct {
-	Kind   string   // where: the origin, and the part
-	Places []string // for which it may be learned that the part does not matter, the widest first
-	Form   string   // the URL without it
-	Value  string   // "" for a path without capital letters
+	Kind  string // where: the origin, and the part
+	Form  string // the URL without it
+	Value string // "" for a path without capital letters
 }
 
 // Limits of IdlePart.
@@ -38,9 +37,7 @@ func PartsOf(u site.URL) (out []IdlePart) {
 	path, origin := u.Path(), u.Origin()
 	q, _ := u.Query()
 	add := func(what, form, value string) {
-		p := IdlePart{Kind: origin + what, Form: form, Value: value}
-		p.Places = PlacesOf(p.Kind, site.Canonical(form))
-		out = append(out, p)
+		out = append(out, IdlePart{Kind: origin + what, Form: form, Value: value})
 	}
 	for pair := range site.Params(q) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -71,12 +68,7 @@ func PartsOf(u site.URL) (out []IdlePart) {
 		add(" spaces", form, value)
 	}
 	for _, t := range site.Tokens(u) {
-		out = append(out, IdlePart{
-			Kind:   t.Kind,
-			Places: []string{t.Kind},
-			Form:   t.Form,
-			Value:  t.Value,
-		})
+		out = append(out, IdlePart{Kind: t.Kind, Form: t.Form, Value: t.Value})
 		if strings.HasSuffix(t.Kind, site.TokenMark) {
 			add(" "+t.Kind[len(origin):], t.Form, t.Value)
 		}
@@ -97,12 +89,13 @@ func (p *IdlePart) MayLack() bool {
 // IsToken reports whether a part is a token, whose Kind is that of site.RandomPart.
 func (p *IdlePart) IsToken() bool { return !strings.Contains(p.Kind, " ") }
 
-// PlacesOf returns the Places of a kind of part, for a URL without it.
-func PlacesOf(kind string, u site.URL) []string {
-	out := []string{kind}
+// Places returns for what it may be learned that the part does not matter, the widest first.
+func (p *IdlePart) Places() []string {
+	kind, out := p.Kind, []string{p.Kind}
 	if !strings.Contains(kind, " ?") {
 		return out
 	}
+	u := site.Canonical(p.Form)
 	path, names := u.Path(), ""
 	q, _ := u.Query()
 	pairs := slices.Collect(site.Params(q))
