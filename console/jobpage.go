@@ -24,7 +24,7 @@ type live struct {
 	Kind kind
 	Note string // what its state says beyond that
 	Busy bool   // a run is under way
-	Acts bool   // the visitor may do what mends it
+	Acts bool   // the visitor may use the remedies
 }
 
 func liveOf(who account, j *status.Job) live {
