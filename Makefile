@@ -48,7 +48,7 @@ packages:
 	rm -rf build
 	mkdir -p build/tools build/files/usr/share/doc/mirrord
 	$(MAKE) install DESTDIR=build/files PREFIX=/usr
-	GOARCH=$(ARCH) $(GOBUILD) -o build/files/usr/bin/mirrord ./cmd/mirrord
+	[ $(ARCH) = "$$(go env GOARCH)" ] || GOARCH=$(ARCH) $(GOBUILD) -o build/files/usr/bin/mirrord ./cmd/mirrord
 	cd tools && go build -o ../build/tools/ ./sbom github.com/goreleaser/nfpm/v2/cmd/nfpm
 	build/tools/sbom build/files/usr/bin/mirrord $(VERSION) build/mirrord_$(VERSION)_$(ARCH).cdx.json build/files/usr/share/doc/mirrord/LICENSES.linked
 	gzip -9n build/files/usr/share/man/man1/*.1 build/files/usr/share/man/man5/*.5

@@ -175,17 +175,17 @@ func runCharts(runs []status.Run) []runChart {
 	if len(runs) < 2 {
 		return nil
 	}
-	when := func(r *status.Run) string { return r.Started.Local().Format("2 Jan 2006, 15:04") + ": " }
+	when := func(r *status.Run) string { return exact(r.Started) + ": " }
 	plain := func(n int64) string { return strconv.FormatInt(max(n, -n), 10) }
 	last := &runs[0]
 	requests := runChart{
 		Title:  "Requests per run",
 		Big:    plain(last.Requests),
-		Says:   fmt.Sprintf("of %d last time, %d skipped", last.Requests+skipped(last), skipped(last)),
+		Says:   fmt.Sprintf("of %d last time, %d skipped", last.Requests+last.Skipped(), last.Skipped()),
 		Legend: [][2]string{{"ask", "requested"}, {"skip", "skipped"}},
 	}
 	requests.Drawn = chart("Requests made and skipped, by run", runs, plain, func(r *status.Run) bar {
-		n := skipped(r)
+		n := r.Skipped()
 		return bar{fmt.Sprintf("%s%d requests, %d skipped", when(r), r.Requests, n),
 			[]part{{"ask", r.Requests}, {"skip", n}}}
 	})
@@ -200,16 +200,19 @@ func runCharts(runs []status.Run) []runChart {
 		return bar{fmt.Sprintf("%s%d added, %d changed, %d removed", when(r), r.Added, r.Changed, r.Removed),
 			[]part{{"good", int64(r.Added)}, {"warn", int64(r.Changed)}, {"bad", -int64(r.Removed)}}}
 	})
-	received := runChart{Title: "Received per run", Big: count.Bytes(last.Received), Says: "last time"}
-	received.Drawn = chart("Bytes received, by run", runs, count.Bytes, func(r *status.Run) bar {
-		return bar{when(r) + count.Bytes(r.Received), []part{{"ask", r.Received}}}
-	})
-	span := func(n int64) string { return count.Span(time.Duration(n)) }
-	spent := func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) }
-	took := runChart{Title: "Duration of runs", Big: span(spent(last)), Says: "last time"}
-	took.Drawn = chart("Duration, by run", runs, span, func(r *status.Run) bar {
-		return bar{when(r) + span(spent(r)), []part{{"ask", spent(r)}}}
-	})
+	simple := func(title string, text func(int64) string, of func(*status.Run) int64) runChart {
+		return runChart{
+			Title: title,
+			Big:   text(of(last)),
+			Says:  "last time",
+			Drawn: chart(title, runs, text, func(r *status.Run) bar {
+				return bar{when(r) + text(of(r)), []part{{"ask", of(r)}}}
+			}),
+		}
+	}
+	received := simple("Received per run", count.Bytes, func(r *status.Run) int64 { return r.Received })
+	span := func(n int64) string { return count.Took(time.Duration(n)) }
+	took := simple("Duration of runs", span, func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) })
 	charts := []runChart{requests, changes, received, took, sizes(runs)}
 	return slices.DeleteFunc(charts, func(c runChart) bool { return c.Title == "" })
 }
@@ -230,12 +233,4 @@ func sizes(runs []status.Run) runChart {
 			[]part{{"ask", r.Bytes}}}
 	})
 	return c
-}
-
-// skipped is how many requests a run did not make.
-func skipped(r *status.Run) (n int64) {
-	for _, by := range r.Spared {
-		n += by
-	}
-	return n
 }

@@ -57,7 +57,7 @@ func TestEdit(t *testing.T) {
 	}
 	const at = "/jobs/site/file"
 	b.want(http.StatusOK, at, "/jobs/site", nil)
-	doc := parse(t, b.want(http.StatusOK, file, at, nil))
+	doc, rendered := parse(t, b.want(http.StatusOK, file, at, nil)), guide{}
 	tag, _ := doc.Find("input[name=tag]").Attr("value")
 	if got := doc.Find("#text").Text(); got != first || tag == "" || doc.Find("main script").Length() > 0 {
 		t.Fatalf("tag %q, text %q", tag, got)
@@ -74,7 +74,7 @@ func TestEdit(t *testing.T) {
 	} {
 		for _, do := range []string{"check", "save"} {
 			page := b.want(http.StatusUnprocessableEntity, want, at, send(do, text))
-			helpLinks(t, at, page)
+			rendered.helpLinks(t, at, page)
 			on(first)
 		}
 	}

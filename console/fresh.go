@@ -4,6 +4,7 @@ package console
 
 import (
 	"html/template"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -39,32 +40,30 @@ const mostTitled = 10_000
 // titles is what published mirrors say of themselves. It is read once for each version.
 func (f *freshStatus) titles(jobs []status.Job) map[string]daemon.MirrorTitle {
 	out := make(map[string]daemon.MirrorTitle, len(jobs))
-	var unknown []string
-	versions := map[string]int{}
+	unknown := map[string]int{} // versions by job
 	f.mu.Lock()
 	for i := range jobs {
 		j := &jobs[i]
 		if k, ok := f.titled[j.Name]; ok && k.version == j.Version {
 			out[j.Name] = k.title
 		} else if j.Version > 0 {
-			unknown = append(unknown, j.Name)
-			versions[j.Name] = j.Version
+			unknown[j.Name] = j.Version
 		}
 	}
 	f.mu.Unlock()
 	if len(unknown) == 0 {
 		return out
 	}
-	read := f.daemon.Titles(unknown)
+	read := f.daemon.Titles(slices.Collect(maps.Keys(unknown)))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.titled == nil || len(f.titled)+len(unknown) > mostTitled {
 		f.titled = map[string]versionTitle{}
 	}
-	for _, name := range unknown {
+	for name, version := range unknown {
 		if title, ok := read[name]; ok {
 			out[name] = title
-			f.titled[name] = versionTitle{versions[name], title}
+			f.titled[name] = versionTitle{version, title}
 		}
 	}
 	return out

@@ -24,14 +24,16 @@ type live struct {
 	Kind kind
 	Note string // what its state says beyond that
 	Busy bool   // a run is under way
+	Acts bool   // the visitor may use the remedies
 }
 
-func liveOf(j *status.Job) live {
+func liveOf(who account, j *status.Job) live {
 	return live{
 		Job:  j,
 		Kind: kindOf(j),
 		Note: noteOf(j),
 		Busy: busy(j),
+		Acts: who.Operates(),
 	}
 }
 
@@ -41,7 +43,6 @@ func busy(j *status.Job) bool { return j.Activity == status.Running || j.Activit
 type ranRun struct {
 	status.Run
 	Took, Saved   string
-	Skipped       int64 // requests
 	Class, Result string
 }
 
@@ -74,7 +75,7 @@ func jobPage(v *visit) error {
 	titles := v.Daemon.Titles([]string{v.job})
 	d := jobData{
 		Job:    &j,
-		Live:   liveOf(&j),
+		Live:   liveOf(v.who, &j),
 		About:  titles[v.job],
 		At:     v.served(v.job, titles),
 		Paused: j.Activity == status.Paused,
@@ -89,12 +90,11 @@ func jobPage(v *visit) error {
 	for _, r := range runs {
 		d.Runs = append(d.Runs, ranRun{
 			Run:   r,
-			Took:  count.Span(r.Ended.Sub(r.Started)),
+			Took:  count.Took(r.Ended.Sub(r.Started)),
 			Saved: savedText(r.Spared),
 
-			Skipped: skipped(&r),
-			Class:   runClass(r.Verdict),
-			Result:  resultOf(&r),
+			Class:  runClass(r.Verdict),
+			Result: resultOf(&r),
 		})
 	}
 	d.Charts = runCharts(runs)
@@ -161,7 +161,7 @@ func liveJob(v *visit) error {
 	}
 	look := func() (part []byte, over bool) {
 		j, err := v.Daemon.Progress(j.Name)
-		l := liveOf(&j)
+		l := liveOf(v.who, &j)
 		if err != nil || !l.Busy {
 			return nil, true
 		}

@@ -5,6 +5,7 @@ package console
 import (
 	"cmp"
 	"html/template"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -74,29 +75,23 @@ func badness(j *status.Job) int {
 
 // sorts are the orders of the list: by a column, each in the direction that is asked for most.
 func sorts() map[string]func(x, y *status.Job) int {
-	when := func(t *time.Time) time.Time {
+	seconds := func(t *time.Time, never int64) int64 {
 		if t == nil {
-			return time.Time{}
+			return never
 		}
-		return *t
-	}
-	next := func(j *status.Job) (never int, t time.Time) {
-		if j.Next == nil {
-			never = 1
-		}
-		return never, when(j.Next)
+		return t.Unix()
 	}
 	return map[string]func(x, y *status.Job) int{
-		"name":    func(x, y *status.Job) int { return strings.Compare(x.Name, y.Name) },
-		"state":   func(x, y *status.Job) int { return cmp.Compare(badness(x), badness(y)) },
-		"checked": func(x, y *status.Job) int { return when(x.Verified).Compare(when(y.Verified)) },
-		"files":   func(x, y *status.Job) int { return cmp.Compare(y.Files, x.Files) },
-		"size":    func(x, y *status.Job) int { return cmp.Compare(y.Bytes, x.Bytes) },
-		"disk":    func(x, y *status.Job) int { return cmp.Compare(diskOf(y), diskOf(x)) },
+		"name":  func(x, y *status.Job) int { return strings.Compare(x.Name, y.Name) },
+		"state": func(x, y *status.Job) int { return cmp.Compare(badness(x), badness(y)) },
+		"checked": func(x, y *status.Job) int {
+			return cmp.Compare(seconds(x.Verified, 0), seconds(y.Verified, 0))
+		},
+		"files": func(x, y *status.Job) int { return cmp.Compare(y.Files, x.Files) },
+		"size":  func(x, y *status.Job) int { return cmp.Compare(y.Bytes, x.Bytes) },
+		"disk":  func(x, y *status.Job) int { return cmp.Compare(diskOf(y), diskOf(x)) },
 		"next": func(x, y *status.Job) int {
-			xn, xt := next(x)
-			yn, yt := next(y)
-			return cmp.Or(cmp.Compare(xn, yn), xt.Compare(yt))
+			return cmp.Compare(seconds(x.Next, math.MaxInt64), seconds(y.Next, math.MaxInt64))
 		},
 	}
 }

@@ -149,7 +149,7 @@ func (v *visit) orderRow(o orders.Ordered) *orderRow {
 }
 
 // Minutes is about how long an order waits.
-func (r orderRow) Minutes() string { return count.Span(r.Place.Wait.Round(time.Minute)) }
+func (r orderRow) Minutes() string { return count.Took(r.Place.Wait.Round(time.Minute)) }
 
 // Class is that of its verdict or state, for colours.
 func (r orderRow) Class() string {

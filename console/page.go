@@ -13,6 +13,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,12 @@ import (
 //go:embed pages static
 var files embed.FS
 
+// commandTexts has a line for each command that the console has too: the text, " = ", and what a page has
+// instead. Its buttons belong to the form "fix".
+//
+//go:embed pages/commands.txt
+var commandTexts string
+
 func parsePages() (*template.Template, error) {
 	t := template.New("pages").Funcs(template.FuncMap{
 		"ago":   func(now, t time.Time) template.HTML { return timeTag(t, ago(now, t)) },
@@ -49,9 +56,9 @@ func parsePages() (*template.Template, error) {
 		"exact": exact,
 		"guide": docs.Title,
 		"size":  count.Bytes,
-		"age":   status.Age,
 		"rate":  rateText,
-		"gap":   count.Span,
+		"took":  count.Took,
+		"prose": prose,
 
 		"address": addressAttr,
 
@@ -69,6 +76,21 @@ func parsePages() (*template.Template, error) {
 		"last":    func(s string) string { return s[strings.LastIndexByte(s, '/')+1:] },
 	})
 	return t.ParseFS(files, "pages/*.html")
+}
+
+// prose is a text about a job as its page shows it: with times as elsewhere, and without those commands.
+func prose(job, text string) template.HTML {
+	lines := strings.NewReplacer("JOB", job, "PAGE", jobPath(job, ""), "\n", " = ").Replace(commandTexts)
+	pairs := strings.Split(strings.TrimSuffix(lines, " = "), " = ")
+	at := regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\dZ| UTC)`)
+	text = strings.NewReplacer(pairs...).Replace(template.HTMLEscapeString(text))
+	return template.HTML(at.ReplaceAllStringFunc(text, func(s string) string {
+		t, err := time.Parse("2006-01-02 15:04", s[:10]+" "+s[11:16])
+		if err != nil {
+			return s
+		}
+		return string(when(t))
+	}))
 }
 
 // addressAttr is an attribute with an address of mirrord serve as it stands. Package html/template escapes

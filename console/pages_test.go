@@ -286,8 +286,8 @@ func TestLive(t *testing.T) {
 	}
 	facts := doc.Find("#stream dl.facts").Text()
 	for _, want := range []string{
-		"docs.example: 1 in flight, 40 waiting, 1.5s between requests, the next in 1s",
-		"www.example: 0 in flight, 3 waiting, 0s between requests",
+		"docs.example: 1 in flight, 40 waiting, 1.5 s between requests, the next in 1 s",
+		"www.example: 0 in flight, 3 waiting, 0 s between requests",
 		"12, of which", "waiting for answers of slow.example", "gone: https://docs.example/a", "a.example",
 	} {
 		if !strings.Contains(facts, want) {

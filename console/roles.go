@@ -41,13 +41,13 @@ func ParseProxy(s string) (Proxy, error) {
 		header = "Remote-User"
 	}
 	p := Proxy{Header: strings.TrimSpace(header)}
+	const wrong = "%q: %q is no %s; want ADDRESS=HEADER, such as 10.0.0.5=Remote-User"
 	if p.Header == "" || strings.ContainsAny(p.Header, " \t:\r\n") {
-		return p, fmt.Errorf("%q: %q is no name of a header; want ADDRESS=HEADER, such as 10.0.0.5=Remote-User", s,
-			header)
+		return p, fmt.Errorf(wrong, s, header, "name of a header")
 	}
 	var err error
 	if p.From, err = access.ParseProxies(address); err != nil {
-		return p, fmt.Errorf("%q: %q is no address; want ADDRESS=HEADER, such as 10.0.0.5=Remote-User", s, address)
+		return p, fmt.Errorf(wrong, s, address, "address")
 	}
 	return p, nil
 }

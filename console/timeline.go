@@ -137,7 +137,7 @@ func lineOf(name, page, p string, vs []record.Version, at int) timeline {
 		Path:  p,
 		Index: at,
 		Last:  len(vs) - 1,
-		Say:   fmt.Sprintf("version %d, %s UTC", vs[at].Number, vs[at].Time.UTC().Format("2006-01-02 15:04")),
+		Say:   fmt.Sprintf("version %d, %s", vs[at].Number, exact(vs[at].Time)),
 	}
 	if page != "view" { // pairs
 		l.First = 1

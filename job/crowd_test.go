@@ -36,9 +36,9 @@ func crowds(n int) map[string]string {
 	}
 }
 
-// TestCrowdedFile reads files of which no part is a job file: little of them is decoded, and some of its
-// problems are reported, at their places.
-func TestCrowdedFile(t *testing.T) {
+// TestCrowdedFileInBulk reads files of which no part is a job file: little of them is decoded, and some of
+// its problems are reported, at their places.
+func TestCrowdedFileInBulk(t *testing.T) {
 	const n = 60_000
 	for name, text := range crowds(n) {
 		at, ok := crowded([]byte(text))
@@ -87,8 +87,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestFileGrowth holds that a file of twice the keys is at most 2.3 times the work.
-func TestFileGrowth(t *testing.T) {
+// TestFileGrowthInBulk holds that a file of twice the keys is at most 2.3 times the work.
+func TestFileGrowthInBulk(t *testing.T) {
 	small, large := crowds(15_000), crowds(30_000)
 	for name := range small {
 		read := func(text string) func() { return func() { Parse("a", "a.toml", []byte(text)) } }

@@ -74,7 +74,7 @@ func TestSetText(t *testing.T) {
 }
 
 // All that a form can set comes out of the file as it was typed, in each way to write tables.
-func TestSetTextOfKeys(t *testing.T) {
+func TestSetTextOfKeysInBulk(t *testing.T) {
 	styles := []string{
 		"", "[limits]\n[polite]\n[scope]\n[publish]\n[notify]\n",
 		"limits = {}\nscope = 'host'\n",

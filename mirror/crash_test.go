@@ -159,7 +159,7 @@ func reader(
 func TestCrashResyncReaders(t *testing.T) {
 	t.Parallel()
 	rnd := crashRand(t)
-	s, most := newCrashSite(t, sized(250, 500)), 6
+	s, most := newCrashSite(t, sized(120, 500)), sized(3, 6)
 	ref, dir := t.TempDir(), t.TempDir()
 	pages := []string{"index.html"} // page n at index n
 	for n := 1; n < 5; n++ {

@@ -83,7 +83,7 @@ func TestCrashRollback(t *testing.T) {
 		return maps.Equal(got, want)
 	}
 	holds, undone, untouched := 0, 0, 0
-	stride, least := 3, 2
+	stride, least := 6, 1
 	if long() {
 		stride, least = 1, 5
 	}

@@ -15,7 +15,7 @@ import (
 // A site whose files have hashes in their names is deployed anew each week, and a quarter of its addresses
 // change: what pages load and what they link to, in the same folder or another one. The old ones answer 404,
 // or still answer. They leave, and nothing waits for a user to accept it.
-func TestDeploys(t *testing.T) {
+func TestDeploysInBulk(t *testing.T) {
 	for _, policy := range []string{"full", "adaptive"} {
 		for _, gone := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, gone %v", policy, gone), func(t *testing.T) {

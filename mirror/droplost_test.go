@@ -34,7 +34,7 @@ func writing(t *testing.T, m *mirrortest.Mirror, f func(st *store.State, s *stor
 // Lost bodies are dropped from the versions that had them: after that all is well, each of them can be read
 // and says what it lacks, its links to that are absolute, and a rollback to it works. The next run requests
 // the lost bodies of the current version.
-func TestDropLost(t *testing.T) {
+func TestDropLostInBulk(t *testing.T) {
 	const page = home + "/page03.html"
 	for _, present := range []bool{false, true} {
 		t.Run(fmt.Sprint("present ", present), func(t *testing.T) {

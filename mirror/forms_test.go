@@ -58,7 +58,7 @@ func formWiki(w *mirrortest.Web, head string, form func(page int) string) (asked
 // The forms to write in of a wiki that no profile knows are left to its origin once eight were read, and what
 // redirects to one is a dead end. So are pages that robots are neither to list nor to follow. A page with a
 // form stays.
-func TestFormsToWriteIn(t *testing.T) {
+func TestFormsToWriteInInBulk(t *testing.T) {
 	for name, c := range map[string]struct {
 		head string
 		form func(page int) string

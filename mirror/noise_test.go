@@ -315,7 +315,7 @@ func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
 
 // An edit in a part of a page for which each answer draws items is found although nothing else changes, and
 // the draws make no version, however often.
-func TestEditInWhatIsDrawn(t *testing.T) {
+func TestEditInWhatIsDrawnInBulk(t *testing.T) {
 	for name, drawn := range map[string]int{"few": 3, "some": 6} {
 		t.Run(name, func(t *testing.T) {
 			w := mirrortest.Start(t)

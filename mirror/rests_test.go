@@ -13,9 +13,9 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// TestDatesMakeNoVersion: pages that show the date, the time that an answer took, a counter of visits, an
-// age, and a token in each answer make no version in forty runs; an edit does at once.
-func TestDatesMakeNoVersion(t *testing.T) {
+// TestDatesMakeNoVersionInBulk: pages that show the date, the time that an answer took, a counter of visits,
+// an age, and a token in each answer make no version in forty runs; an edit does at once.
+func TestDatesMakeNoVersionInBulk(t *testing.T) {
 	t.Parallel()
 	w := mirrortest.Start(t)
 	hub(w, 6)

@@ -33,7 +33,7 @@ func clockOf(t testing.TB, spec, tz string) Clock {
 }
 
 // A daily job runs once on every day of the calendar, however the clocks are set.
-func TestDailyIsDaily(t *testing.T) {
+func TestDailyIsDailyInBulk(t *testing.T) {
 	for _, tz := range []string{
 		"America/New_York", "Africa/Cairo", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Asia/Beirut",
 		"Pacific/Apia", "Asia/Kathmandu", "UTC", "Africa/Casablanca",
@@ -194,7 +194,7 @@ func FuzzSchedule(f *testing.F) {
 	})
 }
 
-func TestJitter(t *testing.T) {
+func TestJitterInBulk(t *testing.T) {
 	j := job.Default("https://example.org/")
 	places := map[time.Duration]bool{}
 	for _, tc := range []struct {

@@ -75,7 +75,7 @@ func eachReaderPage(t *testing.T, do func(ctx context.Context, name string)) {
 		{"changed", base + "/~kestrel" + changedPath + "20261011040000/https://kestrel.example/visit.html", "en",
 			"", "from Wednesday to Sunday, from 20:00"},
 		{"list", base + "/", "en", "", "Kestrel Observatory"},
-		{"find", base + findPath + "?q=hours", "en", "", "0 results"},
+		{"find", base + findPath + "?q=hours", "en", "", "Results: 0"},
 		{"no-mirror", base + "/nosuch/", "en", "", "no such mirror"},
 	}
 	all, err := readLanguages()

@@ -33,7 +33,7 @@ const findPage = `{{template "head" (head .W.Lang .W.Find)}}<body><main>
 <p><a href="/">{{.W.Mirrors}}</a></p>
 <h1>{{.W.Find}}</h1>
 {{template "search" .}}{{with .Problem}}<p role="alert">{{.}}</p>
-{{end}}{{if .Found}}{{if or .Rows (not .Behind)}}<p>{{if .Found.More}}{{.W.AtLeast}} {{end}}{{say .W.Results "n" .Found.Lines "m" .Found.Matches}}</p>
+{{end}}{{if .Found}}{{if or .Rows (not .Behind)}}{{$more := ""}}{{if .Found.More}}{{$more = "+"}}{{end}}<p>{{say .W.Results "n" (print .Found.Lines $more) "m" (print .Found.Matches $more)}}</p>
 {{end}}{{with .Behind}}<p role="status">{{$.W.NotYet}} {{.}}</p>
 {{end}}{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}"><bdi>{{.Name}}</bdi></a></h2>
 <p><small>{{.URL}} · {{.Job}}</small></p>

@@ -118,7 +118,7 @@ func TestFindPage(t *testing.T) {
 		return &find.SearchResults{Behind: []string{"one", "two"}}, nil
 	}
 	early := get(at+"?q=a", 200).Text()
-	if strings.Contains(early, "results") || !strings.Contains(early, "Not searched yet: one, two") {
+	if strings.Contains(early, "Results:") || !strings.Contains(early, "Not searched yet: one, two") {
 		t.Errorf("before the index is made: %s", early)
 	}
 	lookup.Find = texts

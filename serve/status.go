@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"html/template"
 	"net/http"
-	"reflect"
 	"time"
 
 	"mirrord/internal/count"
@@ -32,7 +31,7 @@ const statusPage = `{{template "head" (head "en" "mirrord")}}<body><main class="
 {{end}}</pre>{{end}}{{end}}</td>
 <td class="n">{{if .Version}}{{.Version}}{{end}}</td><td class="n">{{if .Version}}{{.Files}}{{end}}</td><td class="n">{{if .Version}}{{size .Bytes}}{{end}}</td>
 <td>{{with .Verified}}<time datetime="{{iso .}}">{{age . $.Now}} ago</time>{{end}}</td>
-<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{shown .Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{n .Requests "request"}}{{with spared .}}, {{.}} spared{{end}}</small>{{end}}{{end}}</td>
+<td>{{with .LastRun}}<time datetime="{{iso .}}">{{day .}}</time>{{end}} {{shown .Verdict}}{{with .Last}}{{if .Requests}}<br><small>{{n .Requests "request"}}{{with .Skipped}}, {{.}} skipped{{end}}</small>{{end}}{{end}}</td>
 <td>{{if .Next}}<time datetime="{{iso .Next}}">{{.NextText}}</time>{{end}}{{with .Why}} <small>{{.}}</small>{{end}}</td><td>{{.Schedule}}{{with .Timezone}} <small>{{.}}</small>{{end}}</td></tr>
 {{end}}</tbody></table></div>
 {{else}}<p>There are no jobs yet.</p>
@@ -50,15 +49,9 @@ type statusServer struct {
 // are for reading only; all is called for each request.
 func NewStatus(all func() status.All) (http.Handler, error) {
 	t, err := pagesOf(map[string]string{"head": headPage, "status": statusPage}, template.FuncMap{
-		"age":   func(t *time.Time, now time.Time) string { return status.Age(now.Sub(*t)) },
+		"age":   func(t *time.Time, now time.Time) string { return count.Ago(now.Sub(*t)) },
 		"shown": status.Shown,
-		"n":     func(n any, noun string) string { return count.Of(reflect.ValueOf(n).Int(), noun) },
-		"spared": func(r *status.Run) (n int64) {
-			for _, by := range r.Spared {
-				n += by
-			}
-			return n
-		},
+		"n":     count.OfAny,
 	})
 	return &statusServer{all: all, now: time.Now, pages: t}, err
 }

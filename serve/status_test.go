@@ -92,7 +92,7 @@ func TestStatusPage(t *testing.T) {
 		t.Errorf("%q", s.Text())
 	}
 	for _, want := range []string{
-		"<script>alert(1)</script>", "Fix: mirrord run-now evil", "5 requests, 3 spared",
+		"<script>alert(1)</script>", "Fix: mirrord run-now evil", "5 requests, 3 skipped",
 		"1 added\n<b>waits</b>\n",
 	} {
 		if !strings.Contains(bad.Text(), want) {
@@ -100,7 +100,7 @@ func TestStatusPage(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"ok, running", "retrieving: 7 done, 9 queued", "3h ago", "2.0 kB", "2026-11-21 09:00 JST",
+		"ok, running", "retrieving: 7 done, 9 queued", "3 h ago", "2.0 kB", "2026-11-21 09:00 JST",
 	} {
 		if !strings.Contains(good.Text(), want) {
 			t.Errorf("no %q in %q", want, good.Text())

@@ -46,7 +46,7 @@ type words struct {
 	Mirrors, Mirror, Origin, Number, Retrieved, Files, Size, None string
 
 	// the search
-	Words, All, Find, Results, AtLeast, NotYet, Same, Collection, Before, After string
+	Words, All, Find, Results, NotYet, Same, Collection, Before, After string
 
 	// what cannot be
 	NoMirror, NoVersion, Nothing, Removed, NoSearch, NoIndex, Busy, Broken string

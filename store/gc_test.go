@@ -280,7 +280,7 @@ func TestCompactFreesWhatNothingRefersTo(t *testing.T) {
 
 // Random histories, versions dropped, collections, new versions and reopening in any order: nothing that a
 // kept version or an unfinished run refers to is ever lost.
-func TestCollectNeverLosesAnything(t *testing.T) {
+func TestCollectNeverLosesAnythingInBulk(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			dir := t.TempDir()

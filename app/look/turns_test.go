@@ -160,7 +160,7 @@ func last(took map[string]time.Duration, prefix string) (most time.Duration) {
 }
 
 // Four sites that drip do not keep twenty others from being mirrored, and are mirrored as well.
-func TestDrippingSitesStarveNobody(t *testing.T) {
+func TestDrippingSitesStarveNobodyInBulk(t *testing.T) {
 	two, four := fetch.Politeness{Connections: 2}, fetch.Politeness{Connections: 4}
 	slowly := fetch.Politeness{Delay: 3 * time.Second}
 	site := func(urls int, takes time.Duration, bytes int, p fetch.Politeness) aSite {
@@ -246,7 +246,7 @@ func TestLongRunsTakeTurns(t *testing.T) {
 }
 
 // Two jobs of one host take turns on it, also when one of them has many more pages.
-func TestJobsShareAHost(t *testing.T) {
+func TestBothJobsOfAHost(t *testing.T) {
 	for name, p := range map[string]fetch.Politeness{
 		"a gap":          {Delay: time.Second},
 		"one connection": {Connections: 1},

@@ -10,7 +10,6 @@ import (
 	"mirrord/internal/count"
 	"mirrord/job"
 	"mirrord/mirror/result"
-	"mirrord/scheduler/status"
 )
 
 // Limits are what each user with the role order may have. Operators set them, and are not bound by those of a
@@ -147,7 +146,7 @@ func (o *Ordered) tooLarge() string {
 	if p.Least > o.Want.Files {
 		return fmt.Sprintf("it has about %s files, which are %s or more and take at least %s, and the order is "+
 			"for at most %d: choose a smaller part of the site, or say that a part is enough", p.Range(),
-			result.Bytes(p.Bytes), status.Age(o.Takes()), o.Want.Files)
+			result.Bytes(p.Bytes), count.Ago(o.Takes()), o.Want.Files)
 	}
 	if p.Bytes > int64(o.Want.Size) && p.Bytes/4 > int64(o.Want.Size) {
 		return fmt.Sprintf("it has about %s, and the order is for at most %s: choose a smaller part of the site, "+

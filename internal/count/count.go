@@ -51,13 +51,23 @@ func Span(d time.Duration) string {
 		d = d.Round(time.Second)
 	}
 	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
 	}
 	return s
+}
+
+// Took is a duration as pages show it, with its units apart: "0.44 s", "3 min 53 s", "2 h 5 min".
+func Took(d time.Duration) string {
+	switch {
+	case d > 0 && d < time.Second:
+		return fmt.Sprintf("%.2g s", d.Round(10*time.Millisecond).Seconds())
+	case d >= time.Hour:
+		d = d.Round(time.Minute)
+	}
+	return strings.TrimSpace(strings.NewReplacer("h", " h ", "m", " min ", "s", " s").Replace(Span(d)))
 }
 
 // Bytes writes a number of bytes for people, with two or three digits.

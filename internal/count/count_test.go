@@ -40,3 +40,18 @@ func TestSpan(t *testing.T) {
 		}
 	}
 }
+
+func TestAgo(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Hour:       "1 s",
+		0:                "1 s",
+		45 * time.Second: "45 s",
+		12 * time.Minute: "12 min",
+		5 * time.Hour:    "5 h",
+		80 * time.Hour:   "3 days",
+	} {
+		if got := count.Ago(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}

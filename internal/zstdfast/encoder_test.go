@@ -329,7 +329,7 @@ func TestWindow(t *testing.T) {
 }
 
 // A large frame is smaller than its parts, comes back, and its checksum finds a byte that changed.
-func TestLargeFrame(t *testing.T) {
+func TestLargeFrameInBulk(t *testing.T) {
 	src := words(largeFrame+maxWindow, 15)
 	e, parts := New(), 0
 	for part := range slices.Chunk(src, largeFrame) {

@@ -120,9 +120,9 @@ func sameFound(
 
 // The results do not depend on the memory.
 func TestFinderFindsTheSame(t *testing.T) {
-	n := 20_000
-	if replicatest.RaceEnabled {
-		n = 10_000
+	n := 10_000
+	if replicatest.Long() {
+		n = 20_000
 	}
 	pages, digests := generated(n)
 	for _, memory := range []int64{1, 300_000, 2 << 20, 1 << 30} {

@@ -3,7 +3,6 @@
 package collections
 
 import (
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -17,11 +16,8 @@ import (
 // than was allowed, together.
 func TestFinderMemoryOfDepth(t *testing.T) {
 	const memory, each = 1 << 20, 700
-	depth := 20
-	switch {
-	case replicatest.RaceEnabled:
-		depth = 10
-	case os.Getenv("MIRRORD_LONG") != "":
+	depth := 10
+	if replicatest.Long() {
 		depth = 60
 	}
 	held := func() int {

@@ -118,9 +118,9 @@ func TestFinderBrokenRuns(t *testing.T) {
 // It can be ended soon wherever it is: between two times that it tells of its progress few pages are gone
 // through.
 func TestFinderTells(t *testing.T) {
-	n := 200_000
-	if replicatest.RaceEnabled {
-		n = 50_000
+	n := 50_000
+	if replicatest.Long() {
+		n = 200_000
 	}
 	pages, digests := generated(n)
 	spill := &countingSpill{}
@@ -212,11 +212,8 @@ func (r diskRun) ReadAt(b []byte, off int64) (int, error) {
 
 // The memory is the budget, and 5 bytes a page, 64 a directory.
 func TestFinderMemory(t *testing.T) {
-	n, every := 40_000, 1024 // how often is looked
-	switch {
-	case replicatest.RaceEnabled:
-		n, every = 20_000, 4000
-	case os.Getenv("MIRRORD_LONG") != "":
+	n, every := 20_000, 1024 // how often is looked
+	if replicatest.Long() {
 		n = 100_000
 	}
 	held := func() int {

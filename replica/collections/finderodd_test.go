@@ -11,7 +11,6 @@ import (
 
 	"mirrord/replica/hash"
 	"mirrord/replica/text"
-	"mirrord/testing/replicatest"
 )
 
 // web makes pages for tests of odd shapes. Pages of the same text resemble one another, others do not.
@@ -157,9 +156,6 @@ func TestFinderOddWebs(t *testing.T) {
 		var w web
 		odd.make(&w)
 		for _, memory := range []int64{1, 1 << 20, 1 << 30} {
-			if replicatest.RaceEnabled && memory > 1 && len(w.pages) > 1000 {
-				continue
-			}
 			sameFound(t, w.pages, w.digests, odd.o, memory)
 		}
 		if odd.want == nil {

@@ -101,9 +101,6 @@ func heldOutKinds() []heldOut {
 
 // Stage II tells mirrors of kinds that no set has from hosts that are none.
 func TestStageTwoHeldOutAccuracy(t *testing.T) {
-	if replicatest.RaceEnabled {
-		t.Skip("nothing in it happens at the same time")
-	}
 	c := replicatest.ReadCorpus(t)
 	if c == nil {
 		return

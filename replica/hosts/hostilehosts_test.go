@@ -5,8 +5,6 @@ package hosts
 import (
 	"fmt"
 	"testing"
-
-	"mirrord/testing/replicatest"
 )
 
 // A host with one page, hosts with none sampled, and hosts of one name in several ways.
@@ -85,10 +83,7 @@ func TestHostileLists(t *testing.T) {
 // fit in the budget.
 func TestHostsAllAlike(t *testing.T) {
 	v := NewInventory(StageOne{})
-	hosts := 2200
-	if replicatest.RaceEnabled {
-		hosts = 300
-	}
+	const hosts = 2200
 	for i := range hosts {
 		for page := range 100 {
 			v.Add(fmt.Appendf(nil, "h%d.test", i), fmt.Appendf(nil, "/manual/chapter%d.html", page))

@@ -13,9 +13,6 @@ import (
 // Pages of the web from which bytes were taken, at their end or in their middle, are seen to lack words; and
 // a whole page lacks nothing of itself.
 func TestMissingPartsOfWebPages(t *testing.T) {
-	if replicatest.RaceEnabled {
-		t.Skip("slow")
-	}
 	c := replicatest.ReadCorpus(t)
 	if c == nil {
 		t.Skip("no data beside the repository")

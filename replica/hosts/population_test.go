@@ -240,9 +240,9 @@ func (p *population) inventory(t *testing.T) *Inventory {
 // Of populations that are not the ones by which the rule was made, mirrors are found under the same and under
 // other prefixes, in part and in large families, and pages that programs put on every host join no hosts.
 func TestStageOnePopulations(t *testing.T) {
-	large := 1400
-	if replicatest.RaceEnabled {
-		large = 300 // a small family then
+	large := 300
+	if replicatest.Long() {
+		large = 1400
 	}
 	for _, tc := range []struct {
 		name              string

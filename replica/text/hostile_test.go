@@ -22,9 +22,6 @@ var hostile = []string{
 
 func TestHostilePages(t *testing.T) {
 	s, size := NewSketcher(SketchOptions{}), 1<<19
-	if replicatest.RaceEnabled {
-		size = 1 << 15
-	}
 	for _, part := range hostile {
 		page := []byte(strings.Repeat(part, size/len(part)))
 		d := s.HTML(page)

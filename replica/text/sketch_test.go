@@ -75,9 +75,6 @@ func TestDigestOfCorpus(t *testing.T) {
 		return
 	}
 	n, s, every := 0, NewSketcher(SketchOptions{}), 3
-	if replicatest.RaceEnabled {
-		every = 12
-	}
 	for name, body := range c.Blobs {
 		if n++; n%every == 0 {
 			checkDigest(t, s, name, body)

@@ -215,16 +215,3 @@ func (j *Job) Say() string {
 	}
 	return b.String()
 }
-
-// Age writes a duration as people say it: "45s", "12m", "5h", "3d". The least is "1s".
-func Age(d time.Duration) string {
-	switch {
-	case d < 2*time.Minute:
-		return fmt.Sprintf("%ds", max(1, d/time.Second))
-	case d < 2*time.Hour:
-		return fmt.Sprintf("%dm", d/time.Minute)
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	}
-	return fmt.Sprintf("%dd", d/(24*time.Hour))
-}

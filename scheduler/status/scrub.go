@@ -88,16 +88,13 @@ func (s *Scrub) Lines(now time.Time) (lines []string) {
 	}
 	var parts []string
 	if s.Last != nil {
-		parts = append(parts, "last read "+Age(now.Sub(*s.Last))+" ago")
-	}
-	if s.Began != nil && s.Parts > 0 {
-		parts = append(parts, fmt.Sprintf("part %d of %d", s.Done, s.Parts))
+		parts = append(parts, "last read "+count.Ago(now.Sub(*s.Last))+" ago")
 	}
 	if s.Whole != nil {
-		parts = append(parts, "all of it within the last "+Age(now.Sub(*s.Whole)))
+		parts = append(parts, "all of it within the last "+count.Ago(now.Sub(*s.Whole)))
 	}
 	if s.Looked != nil {
-		parts = append(parts, "published files looked at "+Age(now.Sub(*s.Looked))+" ago")
+		parts = append(parts, "published files looked at "+count.Ago(now.Sub(*s.Looked))+" ago")
 	}
 	parts = append(parts, fmt.Sprintf("%d damaged, %d repaired", s.Damaged, s.Repaired))
 	lines = append(lines, "scrub: "+strings.Join(parts, ", "))

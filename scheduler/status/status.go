@@ -173,6 +173,14 @@ func (r *Run) GapsText() string {
 	return text
 }
 
+// Skipped is how many requests the run saved.
+func (r *Run) Skipped() (n int64) {
+	for _, by := range r.Spared {
+		n += by
+	}
+	return n
+}
+
 // FirstGoneText says what answered 404 or 410 for the first time in a run; "" for none.
 func (r *Run) FirstGoneText() string {
 	if r == nil {

@@ -5,6 +5,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"mirrord/internal/count"
 	"slices"
 	"strings"
 	"text/template"
@@ -146,7 +147,7 @@ func NewMessage(kind Kind, host string, j Job, now time.Time) Message {
 	case TellStale:
 		what = "is stale"
 		if j.Staleness > 0 {
-			what += ": not verified for " + Age(time.Duration(j.Staleness)*time.Second)
+			what += ": not verified for " + count.Ago(time.Duration(j.Staleness)*time.Second)
 		}
 	case TellRoom:
 		what, j.Fix = "waits for room on the disk", (&Job{Activity: NoRoom}).fix()

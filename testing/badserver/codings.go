@@ -144,7 +144,7 @@ func addCodings(m map[string]Handler) {
 }
 
 // Long is the body of the paths that are named for a coding: long enough for more than one block of each.
-func Long() []byte { return File()[:300000] }
+func Long() []byte { return File()[:150000] }
 
 // GzipFile is the body that the /files paths stand for.
 func GzipFile() []byte { return Encode("gzip", bytes.Repeat([]byte("a tar archive\n"), 100)) }

@@ -5,6 +5,7 @@ package zoo
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -107,7 +108,8 @@ func (c *Exhibit) leaf(s *Site) string {
 }
 
 // TestOneBrokenPartInBulk breaks each part of an ordinary site in each way, for ever. A page is broken from
-// the start, and those with links to others from the second run on.
+// the start, and those with links to others from the second run on. Without MIRRORD_LONG each part meets
+// every second way, and its neighbour the others.
 func TestOneBrokenPartInBulk(t *testing.T) {
 	site := func() *Site {
 		return withCDN(3).Link("/docs/", `<a href="/docs/data.pdf">data</a>`).
@@ -115,7 +117,7 @@ func TestOneBrokenPartInBulk(t *testing.T) {
 	}
 	c := &Exhibit{Job: `policy = "adaptive"`} // the default: from the fourth run on it plans
 	without := c.Play(t, site(), lasting)
-	for _, part := range []struct {
+	for i, part := range []struct {
 		what, pattern string
 		from          int
 	}{
@@ -127,9 +129,12 @@ func TestOneBrokenPartInBulk(t *testing.T) {
 		{"section", "/news/*.html", 2},
 		{"host", "http://cdn.example.org/*", 1},
 	} {
-		for _, b := range breakages() {
+		for j, b := range breakages() {
 			if part.what == "entry" && b.name == "403" {
 				continue // an entry point that is forbidden is suspicious
+			}
+			if (i+j)%2 > 0 && os.Getenv("MIRRORD_LONG") == "" {
+				continue
 			}
 			name := part.what + " " + b.name
 			t.Run(name, func(t *testing.T) {

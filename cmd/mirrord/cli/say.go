@@ -67,7 +67,7 @@ func (a *CLI) Text(name string, v any) (string, error) {
 		"n":     count.OfAny,
 		"bytes": func(n any) string { return result.Bytes(reflect.ValueOf(n).Int()) },
 		"at":    timeOf,
-		"age":   func(seconds int64) string { return status.Age(time.Duration(seconds) * time.Second) },
+		"age":   func(seconds int64) string { return count.Ago(time.Duration(seconds) * time.Second) },
 		"gone":  count.FirstGone,
 		"has":   slices.Contains[[]string],
 		"span":  count.Span,

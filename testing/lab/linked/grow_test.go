@@ -90,9 +90,9 @@ func TestGrowOptions(t *testing.T) {
 // A cluster of many pages, and many clusters of few, take time in proportion to the pages: with its square
 // this would take hours.
 func TestManyToGrow(t *testing.T) {
-	n := 100_000
-	if replicatest.RaceEnabled {
-		n = 20_000
+	n := 20_000
+	if replicatest.Long() {
+		n = 100_000
 	}
 	w, sets := Graph{Links: make([][]uint32, n)}, unionfind.New(n)
 	for i := range n {
