@@ -30,6 +30,9 @@ func TestFixesAreButtons(t *testing.T) {
 		{"as of 2026-11-26T14:05:06Z", `<time class="when" datetime="2026-11-26T14:05:00Z"`},
 		{"the run of 2026-11-26 14:05 UTC was cut off", `datetime="2026-11-26T14:05:00Z"`},
 		{"at 2026-11-26 14:05 QQQ", "2026-11-26 14:05 QQQ"},
+		{"1 accepted as missing (since 2026-11-30)", `(since <time datetime="2026-11-30">30 Nov 2026</time>)`},
+		{"forgotten on 2026-11-06: a request", `on <time datetime="2026-11-06">6 Nov 2026</time>: a`},
+		{"of http://a.test/2026-11-30/ on 2026-13-30", "of http://a.test/2026-11-30/ on 2026-13-30"},
 		{"<b>", "&lt;b&gt;"},
 	} {
 		got := string(prose("a", x.text))
@@ -48,6 +51,20 @@ func TestFixOfAPage(t *testing.T) {
 	const button = ".todo button[form=fix][formaction='/jobs/job0000/run']"
 	if n := parse(t, b.want(http.StatusOK, "Fix:", "/jobs/job0000", nil)).Find(button).Length(); n != 1 {
 		t.Errorf("%d buttons", n)
+	}
+	since := time.Date(2026, 11, 20, 4, 0, 0, 0, time.UTC)
+	b.daemon.jobs[0].Last = &status.Run{
+		Verdict:   status.VerdictGaps,
+		Gaps:      1,
+		GapsSince: &since,
+	}
+	for n, page := range []string{"/jobs/job0000", "/"} { // beside its buttons, and in the state
+		const want = `1 new (since <time datetime="2026-11-20">20 Nov 2026</time>)`
+		b.want(http.StatusOK, want, page, nil)
+		b.daemon.jobs[0].Health = status.Gaps
+		if got := strings.Count(b.want(http.StatusOK, want, page, nil), want); got != 2-n {
+			t.Errorf("%s has it %d times", page, got)
+		}
 	}
 	b.login(Read)
 	if n := parse(t, b.want(http.StatusOK, "", "/jobs/job0000", nil)).Find(".todo").Length(); n != 0 {

@@ -4,6 +4,7 @@ package console
 
 import (
 	"fmt"
+	"html/template"
 	"maps"
 	"net/url"
 	"slices"
@@ -38,7 +39,7 @@ type heatRow struct {
 	evolution.HeatRow
 	Name  string // with a slash at its end
 	Paths []heatPath
-	Last  string
+	Last  template.HTML
 	Rule  string
 	To    string // where its directories are shown; "" for one that has none
 }
@@ -160,7 +161,8 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 	for _, x := range rows {
 		row := heatRow{HeatRow: x, Name: x.Path + "/", Paths: heatPaths(&x)}
 		if x.Last > 0 {
-			row.Last = time.Unix(x.Last, 0).UTC().Format(time.DateOnly)
+			at := time.Unix(x.Last, 0)
+			row.Last = timeTag(at, at.Local().Format("2 Jan 2006"))
 		}
 		if x.Inner && x.Path != top {
 			row.To = heatAddress(name, x.Path)

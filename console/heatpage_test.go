@@ -169,6 +169,10 @@ func TestHeatShowsRules(t *testing.T) {
 			t.Errorf("%s: marked %v", name, marked)
 		}
 	})
+	last := doc.Find("#table + div tbody time").First()
+	if at, _ := last.Attr("datetime"); at != "2017-08-04T02:40:00Z" || last.Text() != "4 Aug 2017" {
+		t.Errorf("last change %q, %q", at, last.Text())
+	}
 	why := doc.Find("#why + p").Text()
 	if !strings.Contains(why, skipped) ||
 		!strings.Contains(why, "support 0.37, confidence 0.91: rarely <when>") {

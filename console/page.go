@@ -78,18 +78,28 @@ func parsePages() (*template.Template, error) {
 	return t.ParseFS(files, "pages/*.html")
 }
 
-// prose is a text about a job as its page shows it: with times as elsewhere, and without those commands.
+// prose is a text about a job as its page shows it: with times and days as elsewhere, and without those
+// commands.
 func prose(job, text string) template.HTML {
 	lines := strings.NewReplacer("JOB", job, "PAGE", jobPath(job, ""), "\n", " = ").Replace(commandTexts)
 	pairs := strings.Split(strings.TrimSuffix(lines, " = "), " = ")
 	at := regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\dZ| UTC)`)
 	text = strings.NewReplacer(pairs...).Replace(template.HTMLEscapeString(text))
-	return template.HTML(at.ReplaceAllStringFunc(text, func(s string) string {
+	text = at.ReplaceAllStringFunc(text, func(s string) string {
 		t, err := time.Parse("2006-01-02 15:04", s[:10]+" "+s[11:16])
 		if err != nil {
 			return s
 		}
 		return string(when(t))
+	})
+	day := regexp.MustCompile(`\b(since|on) \d{4}-\d\d-\d\d\b`)
+	return template.HTML(day.ReplaceAllStringFunc(text, func(s string) string {
+		word, date, _ := strings.Cut(s, " ")
+		t, err := time.Parse(time.DateOnly, date)
+		if err != nil {
+			return s
+		}
+		return word + t.Format(` <time datetime="2006-01-02">2 Jan 2006</time>`)
 	}))
 }
 
