@@ -213,24 +213,27 @@ func runCharts(runs []status.Run) []runChart {
 	received := simple("Received per run", count.Bytes, func(r *status.Run) int64 { return r.Received })
 	span := func(n int64) string { return count.Took(time.Duration(n)) }
 	took := simple("Duration of runs", span, func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) })
-	charts := []runChart{requests, changes, received, took, sizes(runs)}
+	charts := []runChart{requests, changes, received, took, growth(runs)}
 	return slices.DeleteFunc(charts, func(c runChart) bool { return c.Title == "" })
 }
 
-// sizes draws how large the versions are that the runs published.
-func sizes(runs []status.Run) runChart {
-	published := slices.DeleteFunc(slices.Clone(runs), func(r status.Run) bool { return !r.Published })
+// growth draws what the versions that the runs published added; older programs did not record that.
+func growth(runs []status.Run) runChart {
+	published := slices.DeleteFunc(slices.Clone(runs), func(r status.Run) bool {
+		return !r.Published || (r.NewBytes == 0 && r.Added+r.Changed > 0)
+	})
 	if len(published) == 0 {
 		return runChart{}
 	}
 	c := runChart{
-		Title: "Size by version",
-		Big:   count.Bytes(published[0].Bytes),
-		Says:  fmt.Sprintf("version %d", published[0].Version),
+		Title: "Added by version",
+		Big:   count.Bytes(published[0].NewBytes),
+		Says:  fmt.Sprintf("in new and changed files of version %d", published[0].Version),
 	}
-	c.Drawn = chart("Size of the files, by version", published, count.Bytes, func(r *status.Run) bar {
-		return bar{fmt.Sprintf("version %d: %s, %s", r.Version, count.Bytes(r.Bytes), count.Of(r.Files, "file")),
-			[]part{{"ask", r.Bytes}}}
+	c.Drawn = chart("Bytes of new and changed files, by version", published, count.Bytes, func(r *status.Run) bar {
+		says := "version %d: %s in new and changed files, %s in all"
+		return bar{fmt.Sprintf(says, r.Version, count.Bytes(r.NewBytes), count.Bytes(r.Bytes)),
+			[]part{{"ask", r.NewBytes}}}
 	})
 	return c
 }

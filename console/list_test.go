@@ -238,6 +238,29 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// A version is drawn with what it added, unless that is not known.
+func TestChartOfVersions(t *testing.T) {
+	runs := []status.Run{
+		{Published: true, Version: 12, Removed: 1, NewBytes: 0, Bytes: 9000},
+		{Version: 11},
+		{Published: true, Version: 11, Changed: 2, NewBytes: 1500, Bytes: 9100},
+		{Published: true, Version: 10, Added: 2, Bytes: 9000},
+	}
+	c := growth(runs)
+	if c.Big != "0 B" || !strings.HasSuffix(c.Says, "of version 12") {
+		t.Errorf("%s %s", c.Big, c.Says)
+	}
+	got := parse(t, string(c.Drawn)).Find("title").Map(func(_ int, s *goquery.Selection) string { return s.Text() })
+	want := []string{"version 11: 1.5 kB in new and changed files, 9.1 kB in all",
+		"version 12: 0 B in new and changed files, 9.0 kB in all"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	if c := growth(runs[3:]); c.Title != "" {
+		t.Errorf("unknown bytes are drawn: %q", c.Title)
+	}
+}
+
 // A first run that dwarfs the others is cut and has its number, so that the others can be compared; the axis
 // has the number of the highest of those.
 func TestChartCutsFirstRun(t *testing.T) {

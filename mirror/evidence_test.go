@@ -104,8 +104,18 @@ func TestListingSparesItsDirectory(t *testing.T) {
 	top.serve(w)
 	sub.serve(w)
 	seen = len(w.Requests())
+	was := m.Tree()
 	s = m.Run()
 	wantVerdict(t, s, mirror.Complete, true)
+	var grew int64
+	for path, body := range m.Tree() {
+		if old, ok := was[path]; !ok || old != body {
+			grew += int64(len(body))
+		}
+	}
+	if grew < 24 || s.NewBytes != grew {
+		t.Errorf("%d bytes are new, want %d", s.NewBytes, grew)
+	}
 	if s.Added != 1 || s.Changed != 3 || s.Removed != 1 { // two index pages and a file
 		t.Errorf("added %d, changed %d, removed %d; want 1, 3, 1\n%s", s.Added, s.Changed, s.Removed,
 			mirrortest.Text(s))

@@ -41,6 +41,7 @@ func RunOf(sum *mirror.Summary) status.Run {
 		Added:     sum.Added,
 		Changed:   sum.Changed,
 		Removed:   sum.Removed,
+		NewBytes:  sum.NewBytes,
 		Gaps:      sum.Gaps.Count,
 		KnownGaps: sum.Gaps.Known,
 		Kept:      sum.Gaps.Kept,

@@ -31,6 +31,7 @@ type Closing struct {
 	shared        render.Shared
 	cures         deadlinks.Choice
 	repairedLinks int             // of the version that was published
+	newBytes      int64           // see result.Summary
 	published     *record.Version // by this run
 }
 

@@ -85,7 +85,7 @@ func (c *Closing) publish(ctx context.Context, j *verdict.Judgement) error {
 		return err
 	}
 	if c.published, err = draft.Publish(c.Options.Accept, c.Options.Restores); err == nil {
-		c.repairedLinks = res.Repaired
+		c.repairedLinks, c.newBytes = res.Repaired, res.NewBytes
 	}
 	return err
 }

@@ -52,7 +52,7 @@ func (c *Closing) Summary(j *verdict.Judgement) *result.Summary {
 	}
 	v := c.Live
 	if c.published != nil {
-		v, sum.Published, sum.RepairedLinks = c.published, true, c.repairedLinks
+		v, sum.Published, sum.RepairedLinks, sum.NewBytes = c.published, true, c.repairedLinks, c.newBytes
 		sum.RolledBackTo = v.Restores
 		list, err := rollbacksOf(c.Session)
 		sum.Undone = (v.Restores > 0) && (err == nil) && (verdict.HoldsAt(list, v) == nil)

@@ -241,8 +241,9 @@ type FileFate struct{ Was, Is *phm.File }
 // Result says how a version differs from the published one.
 type Result struct {
 	Table                   phm.Table
-	Added, Changed, Removed int // files
-	Repaired                int // links to other sites that lead to equivalent copies
+	Added, Changed, Removed int   // files
+	NewBytes                int64 // of files that the published version has not, or with other bytes
+	Repaired                int   // links to other sites that lead to equivalent copies
 
 	// Gone are the numbers of the URLs of removed files that have no other path now, and Unknown is how many
 	// more have a URL without a number.
@@ -303,11 +304,15 @@ func (d *Draft) count(c FileFate) {
 	switch {
 	case c.Was == nil:
 		r.Added++
+		r.NewBytes += c.Is.Size
 		if (d.plan.Live != nil) && !d.plan.lost {
 			step(&r.differ, '+', c.Is)
 		}
 	case !render.SameLine(c.Was, c.Is):
 		r.Changed++
+		if c.Was.SHA256 != c.Is.SHA256 {
+			r.NewBytes += c.Is.Size
+		}
 		step(&r.differ, '~', c.Was)
 	}
 }

@@ -96,7 +96,8 @@ type Summary struct {
 	Added     int   `json:"added"`
 	Changed   int   `json:"changed"`
 	Removed   int   `json:"removed"`
-	Relocated int64 `json:"relocated"` // documents spliced
+	NewBytes  int64 `json:"new_bytes,omitempty"` // of files that are new or have other bytes
+	Relocated int64 `json:"relocated"`           // documents spliced
 
 	Gaps GapReport  `json:"gaps,omitzero"`
 	Held *Rejection `json:"held,omitempty"` // a rollback holds: what was found was not published

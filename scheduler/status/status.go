@@ -125,6 +125,7 @@ type Run struct {
 	Added     int              `json:"added,omitempty"`
 	Changed   int              `json:"changed,omitempty"`
 	Removed   int              `json:"removed,omitempty"`
+	NewBytes  int64            `json:"new_bytes,omitempty"` // of files that are new or have other bytes
 
 	Gaps      int        `json:"gaps,omitempty"`       // parts that the mirror should have and could not get
 	KnownGaps int        `json:"known_gaps,omitempty"` // of Gaps: written off, accepted or few
