@@ -230,7 +230,7 @@ func growth(runs []status.Run) runChart {
 		Big:   count.Bytes(published[0].NewBytes),
 		Says:  fmt.Sprintf("in new and changed files of version %d", published[0].Version),
 	}
-	c.Drawn = chart("Bytes of new and changed files, by version", published, count.Bytes, func(r *status.Run) bar {
+	c.Drawn = chart(c.Title, published, count.Bytes, func(r *status.Run) bar {
 		says := "version %d: %s in new and changed files, %s in all"
 		return bar{fmt.Sprintf(says, r.Version, count.Bytes(r.NewBytes), count.Bytes(r.Bytes)),
 			[]part{{"ask", r.NewBytes}}}

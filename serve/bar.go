@@ -215,12 +215,16 @@ func (b *bar) mark(is Version, at string, always bool) {
 		return
 	}
 	month := &b.Calendar[len(b.Calendar)-1]
-	month.Days = append(month.Days, barDay{
-		Day:     t.Day(),
+	day := barDay{
+		Time:    t,
 		Address: at,
-		What:    say(b.W.Version, "n", is.Number, "date", b.W.Day(t)),
+		What:    say(b.W.Version, "n", is.Number, "date", b.W.Day(t)+t.Format(" 15:04 UTC")),
 		Here:    is.Number == b.Number,
-	})
+	}
+	if n := len(month.Days); n > 0 && month.Days[n-1].Time.Day() == t.Day() {
+		month.Days[n-1].Timed, day.Timed = true, true
+	}
+	month.Days = append(month.Days, day)
 }
 
 // at is the address of the Memento of u at a time, below its bar.

@@ -220,8 +220,8 @@ func TestBarPage(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`<dt>Sep 2026</dt><dd><a href="https://mirrors.test:8443/~one/" title="Version 3: 1 Sep 2026" ` +
-			`aria-label="Version 3: 1 Sep 2026" aria-current="page">1</a>`,
+		`<dt>Sep 2026</dt><dd><a href="https://mirrors.test:8443/~one/" title="Version 3: 1 Sep 2026 04:00 UTC" ` +
+			`aria-label="Version 3: 1 Sep 2026 04:00 UTC" aria-current="page">1</a>`,
 		`<dt>Mar 2026</dt><dd><a href="https://mirrors.test:8443/~one/.well-known/mirrord/memento/20260301040000/`,
 	} {
 		if !strings.Contains(page, want) {
@@ -441,7 +441,7 @@ func TestBarCalendar(t *testing.T) {
 	for _, m := range b.Calendar {
 		got = append(got, m.Name)
 		for _, d := range m.Days {
-			got = append(got, itoa(int64(d.Day))+d.Address)
+			got = append(got, itoa(int64(d.Time.Day()))+d.Address)
 			if d.Here != (d.Address == "/45") {
 				t.Errorf("%v", d)
 			}
@@ -450,5 +450,35 @@ func TestBarCalendar(t *testing.T) {
 	want := "Jan 2025,1/1,Feb 2025,1/32,14/45,Mar 2025,1/60,12/71,13/72"
 	if s := strings.Join(got, ","); !strings.HasPrefix(s, want) || len(got) != 3+4+20 {
 		t.Errorf("%s", s)
+	}
+}
+
+// Versions of one day have their times, in every language.
+func TestBarCalendarOfOneDay(t *testing.T) {
+	l, err := readLanguages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := parsePages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range l.all {
+		b := &bar{W: w, Number: 3}
+		first := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+		for n, later := range []time.Duration{0, 18 * time.Hour, 28*time.Hour + 5*time.Minute} {
+			b.mark(Version{n + 1, first.Add(later)}, "/", true)
+		}
+		var page strings.Builder
+		if err := pages.ExecuteTemplate(&page, "days", b.Calendar); err != nil {
+			t.Fatal(err)
+		}
+		title := `"` + say(w.Version, "n", 3, "date", w.Day(first.AddDate(0, 0, 1))) + ` 14:05 UTC"`
+		for _, want := range []string{">29</a>", ">30 04:00</a>", ">30 14:05</a>", "title=" + title,
+			"aria-label=" + title} {
+			if !strings.Contains(page.String(), want) {
+				t.Errorf("%s: no %s in %s", w.Lang, want, &page)
+			}
+		}
 	}
 }

@@ -55,7 +55,7 @@ const barText = `<header class="bar" lang="{{.W.Lang}}"><span class="of">{{stron
 {{end}}</header>`
 
 const barDays = `<dl>
-{{range .}}<div><dt>{{.Name}}</dt><dd>{{range .Days}}<a href="{{.Address}}" title="{{.What}}" aria-label="{{.What}}"{{if .Here}} aria-current="page"{{end}}>{{.Day}}</a>
+{{range .}}<div><dt>{{.Name}}</dt><dd>{{range .Days}}<a href="{{.Address}}" title="{{.What}}" aria-label="{{.What}}"{{if .Here}} aria-current="page"{{end}}>{{.Time.Day}}{{if .Timed}} {{.Time.Format "15:04"}}{{end}}</a>
 {{end}}</dd></div>{{end}}</dl>`
 
 // barAbove is a bar over one of our own pages.
@@ -87,7 +87,8 @@ type barMonth struct {
 
 // barDay is one version in the calendar.
 type barDay struct {
-	Day           int // of its month
+	Time          time.Time
+	Timed         bool // there are others of that day
 	Address, What string
 	Here          bool // it is the one that is shown
 }

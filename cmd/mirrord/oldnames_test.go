@@ -144,6 +144,10 @@ func TestOtherNames(t *testing.T) {
 	if code, _, errs := run("logs", "demo"); code != wantCode || errs != said {
 		t.Errorf("logs: %d, %q, want %q", code, errs, said)
 	}
+	if code, _, errs := run("logs"); code != cli.ExitUsage || strings.Contains(errs, "--") ||
+		!strings.Contains(errs, "name a job") {
+		t.Errorf("logs: %d, %q", code, errs)
+	}
 	if code, _, errs := run("rm", "demo", "--yes"); code != cli.ExitOK {
 		t.Errorf("rm: %d, %s", code, errs)
 	}

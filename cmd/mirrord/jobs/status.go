@@ -36,7 +36,7 @@ func StatusCommand(a *cli.CLI) *cobra.Command {
 		}
 		if len(args) == 0 {
 			if runs > 0 || versions {
-				return env.Usagef("--runs and --versions need the name of a job")
+				return env.Usagef("name a job: the runs or versions are those of one")
 			}
 			all, err := statuses(cmd.Context(), a, c, time.Now())
 			if err != nil {
