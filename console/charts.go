@@ -200,40 +200,34 @@ func runCharts(runs []status.Run) []runChart {
 		return bar{fmt.Sprintf("%s%d added, %d changed, %d removed", when(r), r.Added, r.Changed, r.Removed),
 			[]part{{"good", int64(r.Added)}, {"warn", int64(r.Changed)}, {"bad", -int64(r.Removed)}}}
 	})
-	simple := func(title string, text func(int64) string, of func(*status.Run) int64) runChart {
+	simple := func(
+		title, says string, runs []status.Run, text func(int64) string, of func(*status.Run) int64,
+	) runChart {
 		return runChart{
 			Title: title,
-			Big:   text(of(last)),
-			Says:  "last time",
+			Big:   text(of(&runs[0])),
+			Says:  says,
 			Drawn: chart(title, runs, text, func(r *status.Run) bar {
 				return bar{when(r) + text(of(r)), []part{{"ask", of(r)}}}
 			}),
 		}
 	}
-	received := simple("Received per run", count.Bytes, func(r *status.Run) int64 { return r.Received })
 	span := func(n int64) string { return count.Took(time.Duration(n)) }
-	took := simple("Duration of runs", span, func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) })
-	charts := []runChart{requests, changes, received, took, growth(runs)}
-	return slices.DeleteFunc(charts, func(c runChart) bool { return c.Title == "" })
-}
-
-// growth draws what the versions that the runs published added; older programs did not record that.
-func growth(runs []status.Run) runChart {
+	received := func(r *status.Run) int64 { return r.Received }
+	took := func(r *status.Run) int64 { return int64(r.Ended.Sub(r.Started)) }
+	charts := []runChart{
+		requests,
+		changes,
+		simple("Received per run", "last time", runs, count.Bytes, received),
+		simple("Duration of runs", "last time", runs, span, took),
+	}
 	published := slices.DeleteFunc(slices.Clone(runs), func(r status.Run) bool {
-		return !r.Published || (r.NewBytes == 0 && r.Added+r.Changed > 0)
+		return !r.Published || (r.NewBytes == 0 && r.Added+r.Changed > 0) // of a program that did not count them
 	})
-	if len(published) == 0 {
-		return runChart{}
+	if len(published) > 0 {
+		says := fmt.Sprintf("in new and changed files of version %d", published[0].Version)
+		added := func(r *status.Run) int64 { return r.NewBytes }
+		charts = append(charts, simple("Added by version", says, published, count.Bytes, added))
 	}
-	c := runChart{
-		Title: "Added by version",
-		Big:   count.Bytes(published[0].NewBytes),
-		Says:  fmt.Sprintf("in new and changed files of version %d", published[0].Version),
-	}
-	c.Drawn = chart(c.Title, published, count.Bytes, func(r *status.Run) bar {
-		says := "version %d: %s in new and changed files, %s in all"
-		return bar{fmt.Sprintf(says, r.Version, count.Bytes(r.NewBytes), count.Bytes(r.Bytes)),
-			[]part{{"ask", r.NewBytes}}}
-	})
-	return c
+	return charts
 }

@@ -246,17 +246,17 @@ func TestChartOfVersions(t *testing.T) {
 		{Published: true, Version: 11, Changed: 2, NewBytes: 1500, Bytes: 9100},
 		{Published: true, Version: 10, Added: 2, Bytes: 9000},
 	}
-	c := growth(runs)
-	if c.Big != "0 B" || !strings.HasSuffix(c.Says, "of version 12") {
-		t.Errorf("%s %s", c.Big, c.Says)
+	charts := runCharts(runs)
+	c := charts[len(charts)-1]
+	if c.Title != "Added by version" || c.Big != "0 B" || !strings.HasSuffix(c.Says, "of version 12") {
+		t.Errorf("%s: %s %s", c.Title, c.Big, c.Says)
 	}
-	const want = "version 11: 1.5 kB in new and changed files, 9.1 kB in all" +
-		"version 12: 0 B in new and changed files, 9.0 kB in all"
-	if got := parse(t, string(c.Drawn)).Find("title").Text(); got != want {
+	if got := parse(t, string(c.Drawn)).Find("title").Text(); strings.Count(got, "UTC: ") != 2 ||
+		!strings.Contains(got, "UTC: 1.5 kB") || !strings.HasSuffix(got, "UTC: 0 B") {
 		t.Errorf("%q", got)
 	}
-	if c := growth(runs[3:]); c.Title != "" {
-		t.Errorf("unknown bytes are drawn: %q", c.Title)
+	if old := runCharts(append(runs[3:], status.Run{})); len(old) != len(charts)-1 {
+		t.Errorf("unknown bytes are drawn: %d charts", len(old))
 	}
 }
 
