@@ -293,7 +293,8 @@ func TestOptions(t *testing.T) {
 	}
 	had := doc.Find("dd a")
 	to, _ := had.Attr("href")
-	if res.StatusCode != 404 || had.Length() != 1 || had.AttrOr("title", "") != "Version 1: 1 Mar 2026 04:00 UTC" ||
+	if res.StatusCode != 404 || had.Length() != 1 ||
+		had.AttrOr("title", "") != "Version 1: 1 Mar 2026 04:00 UTC" ||
 		!strings.HasSuffix(to, "/memento/20260301040000/https://one.test/gone.html") {
 		t.Errorf("what the mirror had: %d, %q", res.StatusCode, doc.Find("main").Text())
 	}
