@@ -75,7 +75,7 @@ func findPage(v *visit) error {
 	switch {
 	case isUsage(err):
 		f.Problem = err.Error()
-		f.Ask.Words = cutText(f.Ask.Words)
+		f.Ask.Words = f.Ask.Words[:min(len(f.Ask.Words), 200)]
 		return v.draw(http.StatusUnprocessableEntity, "find.html", "Search", f)
 	case errors.Is(err, find.ErrNoIndex), errors.Is(err, find.ErrDamaged):
 		f.Problem = "Nothing is searched yet: the index is being made. Come back in some minutes."
@@ -95,9 +95,6 @@ func findPage(v *visit) error {
 	}
 	return v.show("find.html", "Search", f)
 }
-
-// cutText is the beginning of a query, to show it.
-func cutText(s string) string { return s[:min(len(s), 200)] }
 
 func foundRowOf(v *visit, p *find.FoundPage, titles map[string]daemon.MirrorTitle) foundRow {
 	r := foundRow{

@@ -107,6 +107,9 @@ func (v *visit) orderForm(code int, w orders.Wish, problem error) error {
 	return v.draw(code, "order.html", "Request a mirror", d)
 }
 
+// order returns the order that the address names.
+func (v *visit) order() (orders.Ordered, error) { return v.Orders.Seen(v.user(), v.r.PathValue("n")) }
+
 func (v *visit) user() orders.User {
 	return orders.User{Name: v.who.Name, Operator: v.who.Operates(), Base: v.base()}
 }
@@ -180,7 +183,7 @@ func ordersPage(v *visit) error {
 
 // anOrder shows an order.
 func anOrder(v *visit) error {
-	o, err := v.Orders.Seen(v.user(), v.r.PathValue("n"))
+	o, err := v.order()
 	if err != nil {
 		return err
 	}
@@ -189,7 +192,7 @@ func anOrder(v *visit) error {
 
 // liveOrder streams where an order stands, until its page is another one.
 func liveOrder(v *visit) error {
-	o, err := v.Orders.Seen(v.user(), v.r.PathValue("n"))
+	o, err := v.order()
 	if err != nil {
 		return err
 	}
@@ -208,7 +211,7 @@ func liveOrder(v *visit) error {
 
 // orderAct does something with an order, and redirects back to it. An empty what: the name of the operation.
 func (v *visit) orderAct(what string, do func(o orders.Ordered) error) error {
-	o, err := v.Orders.Seen(v.user(), v.r.PathValue("n"))
+	o, err := v.order()
 	if err == nil {
 		err = do(o)
 	}

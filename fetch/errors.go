@@ -196,7 +196,7 @@ func classify(ctx context.Context, w *watch, u site.URL, err error, inBody bool)
 		return e
 	}
 	e.sent, e.reused = w.sent > 0, !inBody && w.reused
-	if t, ok := errors.AsType[*limitError](w.why()); ok {
+	if t, ok := errors.AsType[*limitError](context.Cause(w.Context)); ok {
 		e.Class, e.Err, e.reused = t.class, t, false
 	}
 	return e

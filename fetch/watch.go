@@ -79,9 +79,6 @@ func (c *Client) watch(ctx context.Context) *watch {
 	return w
 }
 
-// why is what ended the attempt, a limit or the caller; nil when nothing did.
-func (w *watch) why() error { return context.Cause(w.Context) }
-
 // stop ends the watch; everything that still uses its context is canceled.
 func (w *watch) stop() {
 	w.timer.Stop()

@@ -51,13 +51,10 @@ func newNever(h *History, train int) never {
 		}
 	}
 	for d := range n.skip {
-		n.skip[d] = Dir(d) != Root && seenBy(h, Dir(d), train) && !changed[d]
+		n.skip[d] = Dir(d) != Root && h.dirs[Dir(d)].born < train && !changed[d]
 	}
 	return n
 }
-
-// seenBy reports whether a directory existed in one of the first n versions.
-func seenBy(h *History, d Dir, n int) bool { return h.dirs[d].born < n }
 
 func (n never) act(w *World) error {
 	visit(w, func(d Dir) bool { return !n.skip[d] })

@@ -203,11 +203,6 @@ func (e *entry) plan() {
 	}
 }
 
-// isContinuousDue reports whether a continuous job wants its next run.
-func (e *entry) isContinuousDue(now time.Time) bool {
-	return e.Continuous() && !e.At.After(now)
-}
-
 // hold says what keeps a job that is due from starting, "" when nothing does; until is when that ends, if it
 // is known.
 func (e *entry) hold(now time.Time, free func() int64) (a status.Activity, until time.Time) {

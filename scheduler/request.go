@@ -5,7 +5,6 @@ package scheduler
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -220,7 +219,7 @@ func (s *state) status() status.All {
 		s.fresh(e)
 		all.Jobs = append(all.Jobs, e.status(now))
 	}
-	slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	status.SortJobs(all.Jobs)
 	if s.Free != nil {
 		if n, err := s.Free(); err == nil {
 			all.Daemon.Free = n

@@ -104,7 +104,7 @@ func (s *state) start(e *entry, now time.Time) launch {
 	if o.Accept || len(j.Only) > 0 {
 		r.again = e.Again
 	}
-	if served || o.ByHand || e.isContinuousDue(now) { // it requests them with all others
+	if served || o.ByHand || (e.Continuous() && !e.At.After(now)) { // it requests them with all others
 		e.Again = time.Time{}
 	}
 	if o.Again = !e.Again.IsZero(); !o.Again {

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mirrord/store/disk"
+
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/life"
@@ -98,7 +100,7 @@ func NewDaemon(a *env.App, st *store.State, o DaemonOptions) (*Daemon, error) {
 		},
 		Store:      kept,
 		Teller:     d.tell,
-		Free:       freeOf(st.Dir),
+		Free:       func() (int64, error) { return disk.FreeBytes(st.Dir) },
 		Empty:      func(name string) bool { return store.EmptySite(st, name) },
 		MaxRuns:    o.MaxRuns,
 		MaxParked:  o.MaxParked,

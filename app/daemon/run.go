@@ -139,11 +139,6 @@ func (r *runner) belowMinFree(j *job.Job) bool {
 	return err == nil && j.Limits.MinFree > 0 && free < int64(j.Limits.MinFree)
 }
 
-// freeOf returns how much room there is on the disk of a directory.
-func freeOf(dir string) func() (int64, error) {
-	return func() (int64, error) { return disk.FreeBytes(dir) }
-}
-
 // mostFor is what a mirror may take when the others are to have what they take now; 0: no limit.
 func (r *runner) mostFor(name string) int64 {
 	most := r.most.Load()

@@ -24,10 +24,6 @@ import (
 // process, however that ends; its content is only valid while it is locked.
 const LockFile = "daemon.lock"
 
-// lockMode lets those look who may command the daemon: who may write to its socket. Every user who may read
-// the file may also hold its lock, and so prevent a daemon from starting.
-func lockMode(socket fs.FileMode) fs.FileMode { return 0o600 | socket&0o022<<1 }
-
 // Owner is the daemon that owns a state directory.
 type Owner struct {
 	PID    int    `json:"pid"`
@@ -42,7 +38,9 @@ func TakeState(dir string, me Owner, mode fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Chmod(lockMode(mode)); err != nil {
+	// Those look who may command the daemon: who may write to its socket. Every user who may read the file may
+	// also hold its lock, and so prevent a daemon from starting.
+	if err := f.Chmod(0o600 | mode&0o022<<1); err != nil {
 		f.Close()
 		return nil, err
 	}

@@ -123,12 +123,17 @@ func (a *App) MustState() (*store.State, error) {
 	return st, nil
 }
 
-// MustWriteState is MustState for commands that change sites: they wait a moment for those that only look.
-func (a *App) MustWriteState() (*store.State, error) {
-	dir, err := a.State()
-	if err == nil {
+// OwnState is State, in a process that acts as the owner of the state from now on, see ActAsOwner.
+func (a *App) OwnState() (dir string, err error) {
+	if dir, err = a.State(); err == nil {
 		err = a.ActAsOwner(dir)
 	}
+	return dir, err
+}
+
+// MustWriteState is MustState for commands that change sites: they wait a moment for those that only look.
+func (a *App) MustWriteState() (*store.State, error) {
+	dir, err := a.OwnState()
 	if err != nil {
 		return nil, err
 	}
@@ -145,10 +150,7 @@ func (a *App) MustWriteState() (*store.State, error) {
 // MakeState opens the state for commands that change it, and makes it when it is not there; they wait a
 // moment for those that only look.
 func (a *App) MakeState() (*store.State, error) {
-	dir, err := a.State()
-	if err == nil {
-		err = a.ActAsOwner(dir)
-	}
+	dir, err := a.OwnState()
 	if err != nil {
 		return nil, err
 	}

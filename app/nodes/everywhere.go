@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -187,7 +186,7 @@ func (c *Everywhere) with(all status.All) status.All {
 			all.Jobs = append(all.Jobs, unheard(name, e))
 		}
 	}
-	slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	status.SortJobs(all.Jobs)
 	return all
 }
 

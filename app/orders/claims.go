@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -128,11 +127,6 @@ func (c *claims) rank(x *Ordered) (before int) {
 		}
 	}
 	return before
-}
-
-// keep forgets since when orders wait that do not wait now.
-func (c *claims) keep(free map[OrderID]bool) {
-	maps.DeleteFunc(c.free, func(id OrderID, _ time.Time) bool { return !free[id] })
 }
 
 // errNoSession says why nothing begins.

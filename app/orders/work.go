@@ -128,7 +128,7 @@ func (s *Orders) next() (next *Ordered, wait time.Duration) {
 			}
 		}
 	})
-	s.claims.keep(free)
+	maps.DeleteFunc(s.claims.free, func(id OrderID, _ time.Time) bool { return !free[id] })
 	return next, wait
 }
 

@@ -191,11 +191,7 @@ func openReplicaTrees(a *env.App, r *replicaPages, dirs []string) (room string, 
 	if len(dirs) > 0 {
 		return os.TempDir(), nil
 	}
-	dir, err := a.State()
-	if err == nil {
-		err = a.ActAsOwner(dir) // sketches of pages and what was found are kept in the state
-	}
-	if err != nil {
+	if _, err := a.OwnState(); err != nil { // sketches of pages and what was found are kept in the state
 		return "", err
 	}
 	st, err := a.MustState()

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -297,7 +296,7 @@ func (s *NodeShare) Problems(jobs []status.Job) []status.Job {
 			})
 		}
 	}
-	slices.SortFunc(jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+	status.SortJobs(jobs)
 	return jobs
 }
 

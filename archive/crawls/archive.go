@@ -194,7 +194,7 @@ func (x *Recording) Close() {
 }
 
 // Len is how many URLs the archive names. They have numbers from 0.
-func (a *Recordings) Len() int { return a.names.len() }
+func (a *Recordings) Len() int { return len(a.names.places) }
 
 // Number returns the number of a URL, or of an equivalent one.
 func (a *Recordings) Number(u site.URL) (n int, ok bool) {

@@ -19,9 +19,6 @@ type names struct {
 	index  map[uint64]uint32 // numbers by the hash of the normal form; those of one hash have the next free ones
 }
 
-// len is how many URLs there are. Their numbers are from 0.
-func (t *names) len() int { return len(t.places) }
-
 // of returns the URL of a number.
 func (t *names) of(id uint32) site.URL {
 	var room [256]byte

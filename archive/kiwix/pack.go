@@ -196,7 +196,7 @@ func (p *packer) copy(crew inorder.Crew, begin func(*phm.Meta) error) (*phm.Meta
 
 // file packs a file. Those that lie in one cluster are read and compressed by one worker.
 func (p *packer) file(f *phm.File) error {
-	if f.Size > inMemory && (!isPage(f) || f.Size > maxPage) {
+	if f.Size > inMemory && (cleanType(f.Type) != htmlType || f.Size > maxPage) {
 		if err := p.flush(); err != nil {
 			return err
 		}
@@ -300,8 +300,6 @@ func (p *packer) redirect(all []Redirect) error {
 	}
 	return nil
 }
-
-func isPage(f *phm.File) bool { return cleanType(f.Type) == htmlType }
 
 // own packs a file of the set itself.
 func (p *packer) own(f *phm.File) error {

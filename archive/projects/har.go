@@ -79,7 +79,7 @@ func HAR(file io.Reader, date time.Time, to *warc.Writer) (t Taken, err error) {
 				return skipValue(d)
 			}
 			found = true
-			return elements(d, func() error {
+			return within(d, '[', func() error {
 				var e harEntry
 				if err := d.Decode(&e); err != nil {
 					return err
@@ -116,8 +116,6 @@ func members(d *json.Decoder, f func(name string) error) error {
 		return f(name)
 	})
 }
-
-func elements(d *json.Decoder, f func() error) error { return within(d, '[', f) }
 
 // within calls f for each value of an object or a list.
 func within(d *json.Decoder, begin json.Delim, f func() error) error {

@@ -79,10 +79,8 @@ func timestamp(date string) string {
 }
 
 // Essence returns the type of a body without parameters, as indexes have it.
-func Essence(h Header) string { return essence(h.all("Content-Type")) }
-
-func essence(contentType string) string {
-	e, _, _ := strings.Cut(contentType, ";")
+func Essence(h Header) string {
+	e, _, _ := strings.Cut(h.all("Content-Type"), ";")
 	return strings.TrimSpace(e)
 }
 

@@ -41,7 +41,7 @@ func chooseAlike(t urls.Settled, run int, sessions *frontier.SessionIDs) (u, mai
 		}
 		other := t.URL(id)
 		to, is := sessions.Audited(other)
-		n, known := t.Find([]byte(to.String()))
+		n, known := t.FindURL(to)
 		if !is || !known || !t.State(n).InSet() {
 			continue
 		}

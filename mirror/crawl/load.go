@@ -92,7 +92,7 @@ func (r *Retrieval) recall() {
 func (r *Retrieval) settleBase() {
 	t := r.Table.Settled()
 	for i, seed := range r.Rules.Seeds {
-		id, ok := t.Find([]byte(seed.String()))
+		id, ok := t.FindURL(seed)
 		if !ok {
 			continue
 		}

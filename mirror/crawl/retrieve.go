@@ -204,7 +204,7 @@ func (r *crawling) requestAll(ctx context.Context, s *stages, check func(error))
 func enterNamed(r *Retrieval, second bool) {
 	if second {
 		for _, u := range r.Job.Only {
-			if id, ok := r.Table.Settled().Find([]byte(u.String())); ok {
+			if id, ok := r.Table.Settled().FindURL(u); ok {
 				r.dispatcher.HostAdmission.Known(id, frontier.PrioKnown)
 			}
 		}

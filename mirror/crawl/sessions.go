@@ -262,7 +262,7 @@ func couples(t urls.Settled) (out []couple) {
 			continue
 		}
 		form, index := urls.PairOf(t.URL(id))
-		main, ok := t.Find([]byte(form.String()))
+		main, ok := t.FindURL(form)
 		if !ok || (main == id) || !looked(t.State(main)) || (others[main] > mostOthers) {
 			continue
 		}

@@ -26,10 +26,6 @@ type pageTexts struct {
 	isOpen bool
 }
 
-func newPageTexts(s *store.Site) *pageTexts {
-	return &pageTexts{site: s, reader: bodies.NewFrameReader()}
-}
-
 // Now returns the text of a page as it is stored. A page whose stored body is damaged has none.
 func (p *pageTexts) Now(rec *record.Resource) (string, bool, error) {
 	if rec.Body != record.PackBody {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"mirrord/store/bodies"
+
 	"mirrord/mirror/frontier"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
@@ -91,7 +93,7 @@ func (c *Closing) judgeSettled(j *verdict.Judgement) error {
 	if known.Parts.Before, err = c.Missing(); err != nil {
 		return err
 	}
-	texts := newPageTexts(c.Site)
+	texts := &pageTexts{site: c.Site, reader: bodies.NewFrameReader()}
 	defer texts.close()
 	known.Texts = texts
 	// What the origin has not given for longer does not count, or one page that it never gives again would
@@ -166,7 +168,7 @@ func listed(c *Closing) []uint32 {
 		return ids
 	}
 	for u := range c.Options.Also {
-		if id, ok := t.Find([]byte(c.Rules.Main(u).String())); ok {
+		if id, ok := t.FindURL(c.Rules.Main(u)); ok {
 			ids = append(ids, id)
 		}
 	}
@@ -218,7 +220,7 @@ func (c *Closing) KeepHeld(j *verdict.Judgement, known int64) error {
 	var entries, dropped []string
 	for _, u := range c.Rules.Seeds {
 		entries = append(entries, u.String())
-		if id, ok := t.Find([]byte(u.String())); ok {
+		if id, ok := t.FindURL(u); ok {
 			if to, _ := t.Final(id); to != id {
 				entries = append(entries, t.URL(to).String())
 			}

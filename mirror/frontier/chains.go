@@ -88,7 +88,11 @@ func NewChains(limit int64, known map[string][]byte) *Chains {
 	if limit <= 0 {
 		return nil
 	}
-	c := &Chains{limit: int(limit), of: map[string]*chain{}, echoes: newEchoes()}
+	c := &Chains{
+		limit:  int(limit),
+		of:     map[string]*chain{},
+		echoes: echoes{parents: map[uint32]uint64{}, kinds: map[uint64]*echo{}, of: map[uint32]*echo{}},
+	}
 	c.doubtful.Store(len(known) > 0)
 	for p, seen := range known {
 		k := &chain{

@@ -188,7 +188,7 @@ func isWell(s urls.State) bool {
 // entryAt returns the first entry point of an origin, or the target of its redirect, that did not fail.
 func entryAt(t *urls.Table, seeds []site.URL, origin string) (site.URL, bool) {
 	for _, seed := range seeds {
-		id, ok := t.Find([]byte(seed.String()))
+		id, ok := t.FindURL(seed)
 		if !ok {
 			continue
 		}

@@ -38,10 +38,6 @@ type echo struct {
 	dir string // URL of the directory that all of them lie below
 }
 
-func newEchoes() echoes {
-	return echoes{parents: map[uint32]uint64{}, kinds: map[uint64]*echo{}, of: map[uint32]*echo{}}
-}
-
 // restore takes what a run before knew.
 func (e *echoes) restore(dir string, k *chain) {
 	for h := range k.seen {

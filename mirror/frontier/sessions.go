@@ -161,7 +161,7 @@ func (s *SessionIDs) Recall() {
 
 // has reports whether the mirror has a URL.
 func (s *SessionIDs) has(u site.URL) bool {
-	id, ok := s.table.Find([]byte(u.String()))
+	id, ok := s.table.FindURL(u)
 	return ok && s.table.InSet(id)
 }
 

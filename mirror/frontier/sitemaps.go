@@ -15,7 +15,7 @@ func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
 	if !a.Rules.AllowSitemap(u) || len(u.String()) > record.MaxURL {
 		return -1, false
 	}
-	n, known := a.Table.Find([]byte(u.String()))
+	n, known := a.Table.FindURL(u)
 	known = known && a.Traits.Is(n, urls.NamedSitemap)
 	if !known && a.Traits.CountSitemaps() >= urls.MaxSitemaps {
 		return -1, true
@@ -31,7 +31,7 @@ func (a *Admission) Sitemap(u site.URL) (id int64, full bool) {
 // Lists lets the lists of changes that a URL shows enter the frontier, but for those that are dead ends.
 func (a *Admission) Lists(u site.URL) {
 	for _, l := range a.Rules.ListsBeside(u) {
-		id, known := a.Table.Find([]byte(l.String()))
+		id, known := a.Table.FindURL(l)
 		if !known || !a.Leaves(id, a.Table.State(id)) {
 			_, _ = a.Sitemap(l) // without it nothing is skipped
 		}

@@ -34,8 +34,8 @@ func saysNothing(page []byte) bool {
 			case hidden != "":
 			case isHidden(name):
 				hidden = string(name)
-				scripts = scripts || (hidden == "script" && !holdsData(z, more))
-			case isShown(name), string(name) == "meta" && isRefresh(z, more):
+				scripts = scripts || (hidden == "script" && !strings.Contains(valueOf(z, more, "type"), "json"))
+			case isShown(name), string(name) == "meta" && valueOf(z, more, "http-equiv") == "refresh":
 				return false
 			}
 		}
@@ -66,16 +66,6 @@ func isShown(name []byte) bool {
 		return true
 	}
 	return false
-}
-
-// holdsData reports whether a script element holds data.
-func holdsData(z *html.Tokenizer, more bool) bool {
-	return strings.Contains(valueOf(z, more, "type"), "json")
-}
-
-// isRefresh reports whether a meta element leads the reader on.
-func isRefresh(z *html.Tokenizer, more bool) bool {
-	return valueOf(z, more, "http-equiv") == "refresh"
 }
 
 // valueOf returns an attribute of the current tag in lower case, "" when it has none.

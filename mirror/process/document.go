@@ -284,9 +284,6 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 	}
 }
 
-// learnAgain takes a page that left the mirror as part of a trap, and is as it was.
-func (r *reading) learnAgain(rec *record.Resource) { r.Admission.Chains.Learn(r.chainPage(rec)) }
-
 func (r *reading) chainPage(rec *record.Resource) *frontier.ChainPage {
 	p := &frontier.ChainPage{ID: rec.ID, URL: rec.URL, FromID: rec.Referrer}
 	if rec.Referrer > 0 {

@@ -127,7 +127,7 @@ func (r *reading) unchanged(rec *record.Resource, as urls.Account) (*urls.Findin
 		r.Admission.Recall(rec)
 	} else {
 		if rec.Reason == frontier.ChainReason {
-			r.learnAgain(rec)
+			r.Admission.Chains.Learn(r.chainPage(rec)) // it left the mirror as part of a trap
 		}
 		as.Room = as.Room.Add(urls.RoomOf(rec))
 		rec.InSet, rec.Moved = true, r.Version

@@ -134,7 +134,7 @@ func namesNew(rules *scope.URLRules, table *urls.Table) func(doc site.URL, refs 
 			if err != nil || !rules.Scope.Covers(u) {
 				return false
 			}
-			_, known := table.Find([]byte(rules.Main(u).String()))
+			_, known := table.FindURL(rules.Main(u))
 			return !known
 		})
 	}

@@ -64,7 +64,7 @@ func TwoAnswers(x *Processor, q *revisit.Twice, res *fetch.Result, body []byte) 
 		x.Log.Info("places learned at which answers differ", "url", q.URL.String())
 		x.Notes.Add(learnedPlaces, q.URL)
 	}
-	if id, known := x.Table.Find([]byte(q.URL.String())); known && q.Blames(x.SkipPlan.Noise.Known(q.URL)) {
+	if id, known := x.Table.FindURL(q.URL); known && q.Blames(x.SkipPlan.Noise.Known(q.URL)) {
 		x.SkipPlan.Validators.NoteStale(id, q.URL)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func Primary(tree *trees.SiteTrees, live *record.Version, t urls.Settled, seeds []site.URL) string {
 	first := seeds[0].Origin()
 	if live == nil {
-		if id, ok := t.Find([]byte(seeds[0].String())); ok {
+		if id, ok := t.FindURL(seeds[0]); ok {
 			if f, in := t.Final(id); in {
 				return t.URL(f).Origin()
 			}

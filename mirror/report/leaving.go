@@ -49,7 +49,7 @@ func LeavingOf(j *job.Job, s *store.Site) (l Leaving, err error) {
 	v.newRules = true
 	t, roots := v.table, slices.Collect(maps.Keys(v.maps))
 	for _, u := range v.rules.Seeds {
-		if id, ok := t.Find([]byte(u.String())); ok {
+		if id, ok := t.FindURL(u); ok {
 			roots = append(roots, id)
 		}
 	}

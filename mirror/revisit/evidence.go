@@ -340,7 +340,7 @@ func (e *Evidence) hearEntry(x listing.Entry, asked time.Time) error {
 	if text == "" {
 		return nil
 	}
-	id, ok := e.Table.Find([]byte(x.URL.String()))
+	id, ok := e.Table.FindURL(x.URL)
 	if !ok {
 		return nil
 	}
@@ -365,7 +365,7 @@ func (e *Evidence) hearDirectory(x listing.Entry, asked time.Time) error {
 	if x.Precision == listing.TimeUnknown {
 		return nil
 	}
-	id, ok := e.Table.Find([]byte(x.URL.String()))
+	id, ok := e.Table.FindURL(x.URL)
 	if !ok {
 		return nil
 	}
@@ -439,7 +439,7 @@ func (e *Evidence) HearSitemap(list relocate.SitemapList, base site.URL) error {
 		if err != nil {
 			continue
 		}
-		id, ok := e.Table.Find([]byte(u.String()))
+		id, ok := e.Table.FindURL(u)
 		if !ok {
 			continue
 		}
@@ -468,7 +468,7 @@ func (e *Evidence) HearChanges(list relocate.SitemapList, base site.URL) error {
 		if err != nil || !ok {
 			continue
 		}
-		id, ok := e.Table.Find([]byte(u.String()))
+		id, ok := e.Table.FindURL(u)
 		if !ok {
 			continue
 		}

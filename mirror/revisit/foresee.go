@@ -174,7 +174,7 @@ func (f *forecaster) owed() {
 		return true
 	}
 	for _, u := range f.Seeds {
-		if id, ok := f.Table.Find([]byte(u.String())); ok {
+		if id, ok := f.Table.FindURL(u); ok {
 			f.EntryPoints[id] = true
 			put(id)
 		}

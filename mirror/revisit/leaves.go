@@ -33,7 +33,7 @@ func (p *Planner) DecidesOn(id uint32, seeds []site.URL) bool {
 		return false
 	}
 	for _, u := range seeds {
-		if s, ok := t.Find([]byte(u.String())); ok {
+		if s, ok := t.FindURL(u); ok {
 			if f, _ := t.Final(s); s == id || f == id {
 				return false
 			}

@@ -63,6 +63,9 @@ func (t Settled) All() iter.Seq2[uint32, State] {
 // Find returns the number of a URL, or of an equivalent one.
 func (t Settled) Find(u []byte) (uint32, bool) { return t.find(u) }
 
+// FindURL is Find for a URL that was parsed.
+func (t Settled) FindURL(u site.URL) (uint32, bool) { return t.find([]byte(u.String())) }
+
 // Path returns the mirror path of a number, "" when it has none.
 func (t Settled) Path(id uint32) string { return t.path(id) }
 
@@ -105,7 +108,7 @@ func (t Settled) Circles() (out [][]uint32) {
 func (t Settled) Leads(seeds []site.URL) map[uint32]bool {
 	out := map[uint32]bool{}
 	for _, u := range seeds {
-		id, ok := t.Find([]byte(u.String()))
+		id, ok := t.FindURL(u)
 		for hops := 0; ok && hops <= MaxHops; hops++ {
 			out[id] = true
 			to := t.State(id).Target()
@@ -119,7 +122,7 @@ func (t Settled) Leads(seeds []site.URL) map[uint32]bool {
 // or leads there.
 func (t Settled) Entry(seeds []site.URL) (id uint32, ok bool) {
 	for _, u := range seeds {
-		if id, ok := t.Find([]byte(u.String())); ok {
+		if id, ok := t.FindURL(u); ok {
 			if final, in := t.Final(id); in {
 				return final, true
 			}

@@ -159,9 +159,12 @@ func (t *Table) Find(u []byte) (uint32, bool) {
 	return t.recent.find(&t.urls, u)
 }
 
+// FindURL is Find for a URL that was parsed.
+func (t *Table) FindURL(u site.URL) (uint32, bool) { return t.Find([]byte(u.String())) }
+
 // Knows reports whether a URL has a number.
 func (t *Table) Knows(u site.URL) bool {
-	_, ok := t.Find([]byte(u.String()))
+	_, ok := t.FindURL(u)
 	return ok
 }
 

@@ -81,7 +81,7 @@ func cutsOf(c *Case, r *Ruling) urls.Cuts {
 // entryPages returns the pages to which the entry points lead.
 func entryPages(c *Case) (ids []uint32) {
 	for _, u := range c.Seeds {
-		if id, ok := c.Table.Find([]byte(u.String())); ok {
+		if id, ok := c.Table.FindURL(u); ok {
 			final, _ := c.Table.Final(id)
 			ids = append(ids, final)
 		}

@@ -18,7 +18,7 @@ func emptyEntry(c *Case) (r Ruling, _ error) {
 		return r, nil
 	}
 	for _, u := range c.Seeds {
-		id, ok := c.Table.Find([]byte(u.String()))
+		id, ok := c.Table.FindURL(u)
 		if !ok {
 			continue
 		}

@@ -63,7 +63,7 @@ type deadEntry struct {
 func (c *Case) entries() (dead []deadEntry, parts bool, err error) {
 	t := c.Table
 	for _, u := range c.Seeds {
-		id, ok := t.Find([]byte(u.String()))
+		id, ok := t.FindURL(u)
 		if !ok || !t.State(id).Answered() {
 			continue // interrupted before
 		}

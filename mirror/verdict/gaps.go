@@ -122,7 +122,7 @@ func (c *Case) firstVersion(parts []*part) (had, known int) {
 	entries := map[string]bool{}
 	for _, u := range c.Seeds {
 		entries[u.Origin()] = true
-		if id, ok := c.Table.Find([]byte(u.String())); ok {
+		if id, ok := c.Table.FindURL(u); ok {
 			final, _ := c.Table.Final(id)
 			entries[c.Table.URL(final).Origin()] = true
 		}

@@ -53,7 +53,7 @@ func (c *Case) lacking() ([]lack, error) {
 			entries[d.id] = d.became
 		}
 		for _, u := range c.Seeds {
-			if id, ok := c.Table.Find([]byte(u.String())); ok && !unfinished && c.isLeft(c.Table.State(id)) {
+			if id, ok := c.Table.FindURL(u); ok && !unfinished && c.isLeft(c.Table.State(id)) {
 				entries[id] = cmp.Or(c.postponement(u), notRequested)
 			}
 		}

@@ -37,7 +37,8 @@ func (c *Case) waits() bool {
 		}
 	}
 	left := c.Left
-	if (c.Parts.Before != nil) && c.isEntered() {
+	// the origin of an entry point gave something in this run
+	if (c.Parts.Before != nil) && slices.ContainsFunc(c.Seeds, func(u site.URL) bool { return c.gave(u.Origin()) }) {
 		for id := range c.Parts.Before.URLs {
 			if s := c.Table.State(id); s.Queued() && !s.Answered() {
 				left--
@@ -47,14 +48,9 @@ func (c *Case) waits() bool {
 	return left > 0
 }
 
-// isEntered reports whether the origin of an entry point gave something in this run.
-func (c *Case) isEntered() bool {
-	return slices.ContainsFunc(c.Seeds, func(u site.URL) bool { return c.gave(u.Origin()) })
-}
-
 // isPostponedEntry reports whether an entry point, or something that it redirects to, is on a postponed host.
 func (c *Case) isPostponedEntry(u site.URL) bool {
-	id, ok := c.Table.Find([]byte(u.String()))
+	id, ok := c.Table.FindURL(u)
 	for range urls.MaxHops {
 		if c.postponement(u) != "" {
 			return true

@@ -64,7 +64,7 @@ func (s *Shapes) LearnEntries(
 	s.entries = map[site.URL]bool{}
 	for _, u := range seeds {
 		s.entries[u] = true
-		id, ok := t.Find([]byte(u.String()))
+		id, ok := t.FindURL(u)
 		if !ok {
 			continue
 		}

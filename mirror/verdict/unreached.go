@@ -102,7 +102,7 @@ func isPublished(s urls.State) bool { return s.InSet() && !s.Moved() }
 // that are known when the run makes no requests.
 func (c *Case) roots() (ids []uint32) {
 	for _, u := range c.Seeds {
-		if id, ok := c.Table.Find([]byte(u.String())); ok {
+		if id, ok := c.Table.FindURL(u); ok {
 			ids = append(ids, id)
 		}
 	}

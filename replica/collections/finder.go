@@ -235,7 +235,7 @@ func (f *Finder) closeBands() (err error) {
 func (f *Finder) entries(to []uint64, pages bitmap, part, ranges uint64) ([]uint64, error) {
 	to = slices.Grow(to, min(f.words, f.budget/4/8))
 	band := &f.bands[f.done]
-	keys := band.reader(0, band.len(), 64<<10)
+	keys := band.reader()
 	for page := range f.pages {
 		b, err := take(keys, text.BandRows)
 		if err != nil {

@@ -47,12 +47,10 @@ func (m packedMember) unpack() member {
 		page:   m.page(),
 		at:     Address{string(m.host()), string(m.path())},
 		text:   binary.LittleEndian.Uint64(digest),
-		words:  wordsOf(digest),
+		words:  binary.LittleEndian.Uint32(digest[8+text.Bins:]),
 		sketch: &sketch,
 	}
 }
-
-func wordsOf(digest []byte) uint32 { return binary.LittleEndian.Uint32(digest[8+text.Bins:]) }
 
 func sketchOf(digest []byte) text.Sketch { return text.Sketch(digest[8:]) }
 

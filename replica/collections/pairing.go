@@ -132,7 +132,7 @@ func (w *pairing) between(p, q *member) {
 	}
 	if n > 0 {
 		x, y := dirKey(p.host, a.Path), dirKey(q.host, b.Path)
-		if w.total.of(x) >= w.pages && w.total.of(y) >= w.pages && w.alike(p, q) {
+		if w.total.of(x) >= w.pages && w.total.of(y) >= w.pages && w.says(p, q, w.least) {
 			w.plain(x, y, p, q)
 		}
 		return
@@ -165,8 +165,6 @@ func (w *pairing) between(p, q *member) {
 func (p *member) vote(key uint64, q *member) bool {
 	return !slices.Contains(p.voted, key) || !slices.Contains(q.voted, key)
 }
-
-func (w *pairing) alike(p, q *member) bool { return w.says(p, q, w.least) }
 
 // says reports whether two pages say the same, resemble one another by so many equal bytes, or are one a part
 // of the other; and not only by the templates of their hosts.

@@ -66,8 +66,8 @@ func (f *Finder) eachPage(phase string, each func(a Address, digest []byte) erro
 	if err := f.begin(phase, f.pages); err != nil {
 		return err
 	}
-	records := f.records.reader(0, f.records.len(), 64<<10)
-	names := f.names.reader(0, f.names.len(), 64<<10)
+	records := f.records.reader()
+	names := f.names.reader()
 	for f.done = 0; f.done < f.pages; f.done++ {
 		record, err := take(records, pageSize)
 		if err != nil {

@@ -94,9 +94,9 @@ func (p *pile) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// reader reads from one place to another.
-func (p *pile) reader(from, to int64, size int) *bufio.Reader {
-	return bufio.NewReaderSize(io.NewSectionReader(p, from, to-from), size)
+// reader reads all of it.
+func (p *pile) reader() *bufio.Reader {
+	return bufio.NewReaderSize(io.NewSectionReader(p, 0, p.len()), 64<<10)
 }
 
 func (p *pile) close() error {

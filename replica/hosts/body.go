@@ -113,10 +113,6 @@ func appendUnescaped(out, path []byte) []byte {
 
 // Compare gives the outcome of two bodies that were had, and their resemblance.
 func (b PageBody) Compare(c PageBody) (TestOutcome, float64) {
-	return b.compare(c, highAlike)
-}
-
-func (b PageBody) compare(c PageBody, high float64) (TestOutcome, float64) {
 	if b.sum == c.sum {
 		return FullMatch, 1
 	}
@@ -126,7 +122,7 @@ func (b PageBody) compare(c PageBody, high float64) (TestOutcome, float64) {
 	switch r := hash.Resemblance(b.shingles, c.shingles); {
 	case r >= 1:
 		return FullSimilar, r
-	case r >= high:
+	case r >= highAlike:
 		return HighSimilar, r
 	case r > 0:
 		return TraceSimilar, r
@@ -137,9 +133,7 @@ func (b PageBody) compare(c PageBody, high float64) (TestOutcome, float64) {
 // Alike says whether a page is the same as another answer of its host, which was one to a path that does not
 // exist: nine tenths of the text, or of the remaining text when each of the two responses repeats the path
 // that it is for.
-func (b PageBody) Alike(probe PageBody) bool { return b.alike(probe, softAlike) }
-
-func (b PageBody) alike(probe PageBody, soft float64) bool { return b.likeness(probe) >= soft }
+func (b PageBody) Alike(probe PageBody) bool { return b.likeness(probe) >= softAlike }
 
 // likeness is the resemblance of a page to another answer of its host, of the texts or of the texts
 // without the paths, whichever is more.
@@ -150,6 +144,3 @@ func (b PageBody) likeness(probe PageBody) float64 {
 	}
 	return r
 }
-
-// same says whether two answers of a host are one page: the same bytes, or the same words but for the paths.
-func (b PageBody) same(c PageBody) bool { return b.likeness(c) >= 1 }

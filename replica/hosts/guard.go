@@ -19,9 +19,6 @@ type guards struct {
 
 func (g guards) probe(host string) TestAnswer { return g.answers[TestRequest{host, ProbePath(host)}] }
 
-// soft says whether a page is like the answer of its host to a path that does not exist.
-func (g guards) soft(host string, page TestAnswer) bool { return g.likeness(host, page) >= softAlike }
-
 func (g guards) likeness(host string, page TestAnswer) float64 {
 	probe := g.probe(host)
 	if probe.Kind != GotPage {
@@ -130,7 +127,7 @@ func (g guards) onePage(tests []Test) bool {
 		n[t.Source]++
 		body, found := g.answers[ask].Body, false
 		for i := range of[t.Source] {
-			if c := &of[t.Source][i]; c.body.same(body) {
+			if c := &of[t.Source][i]; c.body.likeness(body) >= 1 {
 				c.n++
 				found = true
 				break

@@ -104,7 +104,7 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 	if !v.take(h, path) {
 		return
 	}
-	l := leafOf(path, nil)
+	l := leafOf(path)
 	if len(l) == 0 {
 		return
 	}
@@ -113,7 +113,7 @@ func (v *Inventory) add(h *hostURLs, path []byte) {
 		return
 	}
 	if !tells(l) {
-		shape = max(1, uint32(pathHash(appendShape(nil, l))))
+		shape = max(1, uint32(pathHash(shapeOf(l))))
 	}
 	v.leaves = append(v.leaves, onHost{x, h.number, shape})
 	v.trimLeaves()

@@ -23,7 +23,7 @@ func (j *judge) test(t *Test) bool {
 	default:
 		j.v.Words[j.side(t.Source)] += len(source.Body.shingles)
 		j.v.Words[j.side(t.Target)] += len(target.Body.shingles)
-		t.Outcome, t.Resemblance = source.Body.compare(target.Body, highAlike)
+		t.Outcome, t.Resemblance = source.Body.Compare(target.Body)
 		if !j.Paper && (t.Outcome == HighSimilar || t.Outcome == TraceSimilar) {
 			j.beyondTemplate(t, source, target)
 		}
@@ -41,7 +41,7 @@ func (j *judge) got(host, path string) (TestAnswer, bool) {
 	if a.Kind != GotPage {
 		return a, false
 	}
-	if j.soft(host, a) {
+	if j.guards.likeness(host, a) >= softAlike {
 		j.v.Soft++
 		return a, false
 	}

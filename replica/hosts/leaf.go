@@ -8,9 +8,8 @@ import (
 )
 
 // leafOf returns the last two segments of a path as copies are compared: percent-decoded, without the ending
-// of a page; nothing of "/" and of a path with a query. It is a part of path, or of what buffer was appended
-// to.
-func leafOf(path, buffer []byte) []byte {
+// of a page; nothing of "/" and of a path with a query. It may be a part of path.
+func leafOf(path []byte) []byte {
 	if len(path) < 2 || bytes.IndexByte(path, '?') >= 0 {
 		return nil
 	}
@@ -24,7 +23,7 @@ func leafOf(path, buffer []byte) []byte {
 	}
 	leaf := path[from:]
 	if bytes.IndexByte(leaf, '%') >= 0 {
-		leaf = appendUnescaped(buffer, leaf)
+		leaf = appendUnescaped(nil, leaf)
 	}
 	if dot := bytes.LastIndexByte(leaf, '.'); dot > 0 && leaf[dot-1] != '/' {
 		switch string(leaf[dot+1:]) {
@@ -35,8 +34,8 @@ func leafOf(path, buffer []byte) []byte {
 	return leaf
 }
 
-// appendShape appends a leaf with one number for all numbers.
-func appendShape(out, leaf []byte) []byte {
+// shapeOf is a leaf with one number for all numbers.
+func shapeOf(leaf []byte) (out []byte) {
 	for i, c := range leaf {
 		switch {
 		case c < '0' || c > '9':
@@ -63,7 +62,7 @@ func tells(leaf []byte) bool {
 			for i < len(leaf) && isTerm(leaf[i]|0x20) {
 				i++
 			}
-			if i-part >= 3 && !common(leaf[part:i]) {
+			if i-part >= 3 && !commonWords[strings.ToLower(string(leaf[part:i]))] {
 				return true
 			}
 			digits := i
@@ -108,6 +107,3 @@ var commonWords = func() map[string]bool {
 	}
 	return words
 }()
-
-// common says whether a word is one of those that sites of any kind have in their paths.
-func common(word []byte) bool { return commonWords[strings.ToLower(string(word))] }

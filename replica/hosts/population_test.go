@@ -312,11 +312,11 @@ func TestLeaves(t *testing.T) {
 		"/%7Ekurt/x":             {"~kurt/x", true}, "/a/%": {"a/%", false}, "/a/%8": {"a/%8", false},
 		"/a/%8z": {"a/%8z", false}, "/manual/.html": {"manual/.html", true}, "/manual/": {"manual/", true},
 	} {
-		if got := string(leafOf([]byte(path), nil)); got != want.leaf || tells([]byte(got)) != want.tells {
+		if got := string(leafOf([]byte(path))); got != want.leaf || tells([]byte(got)) != want.tells {
 			t.Errorf("%q: %q, %v; want %q, %v", path, got, tells([]byte(got)), want.leaf, want.tells)
 		}
 	}
-	if got := appendShape(nil, []byte("news12/2004/05-a.txt")); string(got) != "news0/0/0-a.txt" {
+	if got := shapeOf([]byte("news12/2004/05-a.txt")); string(got) != "news0/0/0-a.txt" {
 		t.Errorf("shape %s", got)
 	}
 }

@@ -17,6 +17,8 @@ package status
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"mirrord/internal/count"
@@ -236,6 +238,11 @@ const (
 	Relocating = "relocating"
 	Publishing = "publishing"
 )
+
+// SortJobs sorts jobs by name.
+func SortJobs(jobs []Job) {
+	slices.SortFunc(jobs, func(a, b Job) int { return strings.Compare(a.Name, b.Name) })
+}
 
 // Job is the state of one job. Unknown times are nil.
 type Job struct {

@@ -58,9 +58,6 @@ func (l *ChangeList) at(u site.URL, entry bool) (list site.URL, ok bool) {
 	return list, err == nil
 }
 
-// is reports whether a URL may be that of the list.
-func (l *ChangeList) is(u site.URL) bool { return strings.HasSuffix(u.String(), l.end) }
-
 // Item is a change: the addresses that its page may have, and its time.
 type Item struct {
 	Pages []string

@@ -215,7 +215,7 @@ func (p *Profile) IsEdits(u site.URL) bool { return first(p.edits, u) != "" || p
 // ListAt returns the list in JSON of which a URL may be the address, nil for none.
 func (p *Profile) ListAt(u site.URL) *ChangeList {
 	for _, l := range p.lists {
-		if l.is(u) {
+		if strings.HasSuffix(u.String(), l.end) {
 			return l
 		}
 	}

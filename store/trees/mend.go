@@ -59,15 +59,20 @@ func (s *SiteTrees) Mend() (*Tree, error) {
 	return t, t.open()
 }
 
+// ownLive is live for a process that may change the trees.
+func (s *SiteTrees) ownLive() (live string, err error) {
+	if err = s.Owned(); err == nil {
+		live, err = s.live()
+	}
+	return live, err
+}
+
 // Replace moves the files at the given mirror paths into the published tree, each by a rename, and removes
 // others from it. The other trees may have the same damaged files: no version takes them over from there. No
 // tree may be open for building.
 func (t *Tree) Replace(paths, remove []string) error {
 	s := t.s
-	if err := s.Owned(); err != nil {
-		return err
-	}
-	live, err := s.live()
+	live, err := s.ownLive()
 	if err != nil {
 		return err
 	}
@@ -124,10 +129,7 @@ func (t *Tree) moveIn(tree, p string) error {
 
 // SetTime gives a file of the published tree its modification time.
 func (s *SiteTrees) SetTime(path string, at time.Time) error {
-	if err := s.Owned(); err != nil {
-		return err
-	}
-	live, err := s.live()
+	live, err := s.ownLive()
 	if err != nil {
 		return err
 	}
@@ -144,10 +146,7 @@ func (t *Tree) Discard() error {
 // the other trees no version takes the file over. No tree may
 // be open for building.
 func (s *SiteTrees) Relink(path string, d [32]byte) error {
-	if err := s.Owned(); err != nil {
-		return err
-	}
-	live, err := s.live()
+	live, err := s.ownLive()
 	if err != nil || live == "" {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +82,7 @@ func statuses(ctx context.Context, a *cli.CLI, c *control.Client, now time.Time)
 	left, err := look.LeftMirrors(a.App(), all.Jobs, now)
 	if err == nil { // otherwise this user may not read the state
 		all.Jobs = append(all.Jobs, left...)
-		slices.SortFunc(all.Jobs, func(a, b status.Job) int { return strings.Compare(a.Name, b.Name) })
+		status.SortJobs(all.Jobs)
 	}
 	return all, nil
 }
