@@ -75,19 +75,23 @@ const (
 // does not become dearer, and is worth more with the square root.
 const plenty, listRise = 50, 1.5
 
+// A change by itself is one of the changes of its run, and the larger their number the less it matters: with
+// each so many changes that were found it is worth as much less again.
+const plentyAlone = 14
+
 // An answer tells of more than of its own unit, so a request is worth this much more than the changes that it
 // is expected to find.
-const insight = 1.2
+const insight = 1.45
 
 // In a run in which all hubs are silent, the expectation still proves too high. A request must be worth this
 // much more; the second where hubs cover the site.
-const silentPrice, coveredPrice = 1.2, 1.7
+const silentPrice, coveredPrice = 1.5, 2.2
 
 // A request is a smaller part of a full sync the larger the site: beyond so many units the price falls with
 // the fifth root of their number. A change that is missed is a smaller part of the changes of its run the
-// more there are: beyond the share of a site that usually changes, in a run with a change, the price rises
-// with the fifth root of it, by a fifth at most, because after a rebuild much is wrong until it is found.
-const fewUnits, sharePower, mostDear = 1000, 0.2, 1.2
+// more there are: the price goes with a power of the share of a site that changes in a run with a change, by
+// as much at the usual share, and little up or down, because after a rebuild much is wrong until it is found.
+const fewUnits, sizePower, changePower, leastDear, mostDear = 1000, 0.2, 0.4, 0.8, 1.35
 
 // The share of the site that usually changes, and as how many runs it counts.
 const usualChange, usualRuns = 0.005, 3
@@ -278,7 +282,7 @@ func (a *adaptive) price() float64 {
 	if a.Own > 0 {
 		least = max(least, scarcity(a.Own, a.Budget-a.asked))
 	}
-	p := least / taught(a.Model) * a.size * a.risen()
+	p := least / taught(a.Model) * a.size * a.risen(plenty)
 	switch {
 	case a.quiet.now && a.quiet.covers:
 		p *= coveredPrice
@@ -298,16 +302,17 @@ func sizeFactor(changes []float64, units float64) float64 {
 			runs++
 		}
 	}
-	byChanges := math.Exp(sum / runs * sharePower)
-	return math.Pow(min(1, fewUnits/units), sharePower) * min(mostDear, max(1, byChanges))
+	byChanges := math.Exp(sum / runs * changePower)
+	return math.Pow(min(1, fewUnits/units), sizePower) * min(mostDear, max(leastDear, byChanges))
 }
 
-// risen is how many times as high the price is as at the beginning of the run.
-func (a *adaptive) risen() float64 {
+// risen is how many times as high the price is as at the beginning of the run, when it rises by as much again
+// with each so many changes found.
+func (a *adaptive) risen(each float64) float64 {
 	if a.goal != 0 {
 		return 1
 	}
-	return 1 + float64(a.found)/plenty
+	return 1 + float64(a.found)/each
 }
 
 // taught is how much more a request is worth than the changes that it is expected to find.
@@ -319,7 +324,7 @@ func taught(m *Model) float64 { return insight / min(1, (1+float64(m.runs)/young
 func dearness(a *adaptive, u ID) float64 {
 	x := a.factors.of(u)
 	if a.kind(u) == Listing {
-		x *= taught(a.Model) / math.Pow(a.risen(), listRise)
+		x *= taught(a.Model) / math.Pow(a.risen(plenty), listRise)
 	}
 	return x
 }

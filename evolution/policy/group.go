@@ -263,7 +263,10 @@ func partsWith(a *adaptive, u ID, g *group, missed bool) parts {
 	} else {
 		p = a.kin.chance(g, p)
 	}
-	return parts{p, is.alone}
+	if g.listed || g.kind == Listing {
+		return parts{p, is.alone}
+	}
+	return parts{p, is.alone / a.risen(plentyAlone)}
 }
 
 // expected is how many changes a request for a unit is expected to find.

@@ -76,7 +76,7 @@ func TestListingsAreAskedWhenTheyPay(t *testing.T) {
 	if asked[0] != 0 {
 		t.Errorf("%d was asked first, want the listing of the busy directory", asked[0])
 	}
-	if len(asked) > dirs/4 {
+	if len(asked) > dirs/3 {
 		t.Errorf("%d of %d listings were asked, and all but one directory are silent", len(asked), dirs)
 	}
 	if b := p.Next(1000); len(b) > 0 {
@@ -101,7 +101,7 @@ func TestOneListingIsNoTide(t *testing.T) {
 	f := shelves(t, dirs, files, 30)
 	usual, _ := f.ask(files, map[ID]bool{0: true})
 	one := map[ID]bool{0: true, usual[len(usual)-1]: true}
-	if asked, _ := f.ask(files, one); len(asked) > dirs*3/5 {
+	if asked, _ := f.ask(files, one); len(asked) > dirs*5/8 {
 		t.Errorf("one silent directory has changed, and %d of %d listings were asked", len(asked), dirs)
 	}
 }
@@ -210,7 +210,7 @@ func TestListingsInABusyRun(t *testing.T) {
 	}
 }
 
-// The price is lower on large sites, and higher where much changes at once.
+// The price is lower on large sites and where little changes at once, and higher where much does.
 func TestPriceBySizeAndChanges(t *testing.T) {
 	runs := func(n float64) []float64 { return []float64{0, 900, n, 0, n, n, 0, n, n, n, n, n, n, n} }
 	for _, tc := range []struct {
@@ -219,10 +219,10 @@ func TestPriceBySizeAndChanges(t *testing.T) {
 	}{
 		{1000, 5, 0.99, 1.01},
 		{1000, 0, 0.99, 1.01}, // nothing is known
-		{1000, 1, 0.99, 1.01},
-		{1000, 300, 1.19, 1.21},
+		{1000, 1, 0.79, 0.81},
+		{1000, 300, 1.34, 1.36},
 		{32000, 160, 0.49, 0.51},
-		{32000, 3, 0.49, 0.51},
+		{32000, 3, 0.39, 0.41},
 	} {
 		if got := sizeFactor(runs(tc.changes), tc.units); got < tc.low || got > tc.high {
 			t.Errorf("%v of %v change: %.3f", tc.changes, tc.units, got)
