@@ -26,7 +26,7 @@ func (r *crawling) openCircles(stage func()) error {
 // asked once more, as a wall that wants a session lets pass who comes back with it; again says that there is
 // something to request.
 func (r *crawling) endCircles() (again bool, err error) {
-	for _, circle := range r.Table.Settled().Circles() {
+	for _, circle := range urls.Circles(r.Table.Settled()) {
 		cookie := false
 		var names []string
 		for _, id := range circle {

@@ -176,7 +176,7 @@ func (x *Processor) Unredirect(id uint32, reason string, cookie bool) (f Found, 
 	})
 	as := urls.Account{}
 	rec.Checked, rec.Run, rec.Status = x.Now().Unix(), x.Run.Number, 0 // no single answer failed
-	x.Table.Unsee(id, urls.Left)
+	urls.Unsee(x.Table, id, urls.Left)
 	if again = cookie && !x.Traits.Spent(id, urls.WithCookie); again {
 		rec.Outcome, rec.Reason = site.Failed, reason
 		f.Turn = urls.Turn{Why: urls.WithCookie}

@@ -82,7 +82,7 @@ func (t Settled) MIME(id uint32) string { return t.mimes[t.at(id).mime] }
 func (t Settled) MIMEs() []string { return slices.Clip(t.mimes) }
 
 // Circles returns the URLs that redirect in circles, by number, each circle once.
-func (t Settled) Circles() (out [][]uint32) {
+func Circles(t Settled) (out [][]uint32) {
 	for start := uint32(0); start < t.n; start++ {
 		circle := []uint32(nil)
 		id := start

@@ -338,7 +338,7 @@ func (t *Table) See(id uint32, s Seen) {
 }
 
 // Unsee takes back what this run took for found out about a number.
-func (t *Table) Unsee(id uint32, s Seen) {
+func Unsee(t *Table, id uint32, s Seen) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.at(id).seen &^= s

@@ -124,7 +124,7 @@ func TestRecord(t *testing.T) {
 	if to, in := settled.Final(0); to != 1 || in {
 		t.Error(to, in)
 	}
-	table.Unsee(0, Left)
+	Unsee(table, 0, Left)
 	if s := table.State(0); s.Seen() != Asked|Entered {
 		t.Errorf("%+v", s)
 	}
@@ -207,7 +207,7 @@ func TestCircles(t *testing.T) {
 	for from, to := range map[uint32]uint32{0: 1, 1: 0, 2: 3, 4: 4, 5: 0} {
 		table.Record(&record.Resource{ID: from, Outcome: site.Redirected, Target: to + 1}, Run{})
 	}
-	if got := fmt.Sprint(table.Settled().Circles()); got != "[[0 1] [4]]" {
+	if got := fmt.Sprint(Circles(table.Settled())); got != "[[0 1] [4]]" {
 		t.Error(got)
 	}
 }

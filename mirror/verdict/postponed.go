@@ -38,7 +38,8 @@ func (c *Case) waits() bool {
 	}
 	left := c.Left
 	// the origin of an entry point gave something in this run
-	if (c.Parts.Before != nil) && slices.ContainsFunc(c.Seeds, func(u site.URL) bool { return c.gave(u.Origin()) }) {
+	gave := func(u site.URL) bool { return c.gave(u.Origin()) }
+	if (c.Parts.Before != nil) && slices.ContainsFunc(c.Seeds, gave) {
 		for id := range c.Parts.Before.URLs {
 			if s := c.Table.State(id); s.Queued() && !s.Answered() {
 				left--
