@@ -14,6 +14,7 @@ import (
 	"mirrord/app/ops"
 	"mirrord/job"
 	"mirrord/scheduler/control"
+	"mirrord/site"
 )
 
 // auditShown is how many entries of the audit log are shown.
@@ -28,6 +29,15 @@ func runJob(v *visit) error {
 	}
 	if req.Now {
 		about = append(about, "ignoring the time window")
+	}
+	if dir := v.r.FormValue("check"); dir != "" { // a directory that this run is not to skip
+		j, err := v.App.FindJob(v.job)
+		if err != nil {
+			return err
+		}
+		one := job.PriorityRule{Match: []string{"/" + site.QuoteGlob(dir) + "/**"}, Every: 1}
+		req.Set = []string{"priority=" + job.EncodePriorities(append(slices.Clone(j.Priority), one))}
+		about = append(about, "not skipping "+dir+"/")
 	}
 	_, attached, err := v.Daemon.Run(v.job, req)
 	to := jobPath(v.job, "")

@@ -120,8 +120,9 @@ func (d *fakeDaemon) Run(name string, r control.RunRequest) (control.Running, bo
 	if err != nil {
 		return nil, false, err
 	}
-	keep := map[bool]string{true: " keep"}[r.Keep]
-	err = d.do(fmt.Sprintf("run %s accept=%v full=%v now=%v%s", name, r.Accept, r.Full, r.Now, keep))
+	more := strings.Join(append([]string{map[bool]string{true: " keep"}[r.Keep]}, r.Set...), " ")
+	err = d.do(fmt.Sprintf("run %s accept=%v full=%v now=%v%s", name, r.Accept, r.Full, r.Now,
+		strings.TrimRight(more, " ")))
 	return nil, j.Activity == status.Running, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"mirrord/evolution"
+	"mirrord/job"
 	"mirrord/scheduler/status"
 )
 
@@ -52,6 +54,7 @@ func drawHeat(b *browser, h *evolution.History, all bool) string {
 		Server: b.srv,
 		w:      w,
 		r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
+		who:    account{Role: Operate},
 		job:    "site",
 	}
 	audits := make([][]evolution.Dir, h.Len()+1) // some of what a step does not check
@@ -148,6 +151,7 @@ func heatHTML(t *testing.T, d heatData) *goquery.Document {
 		Server: newBrowser(t, nil).srv,
 		w:      w,
 		r:      httptest.NewRequest(http.MethodGet, "/jobs/site/changes", nil),
+		who:    account{Role: Operate},
 	}
 	if err := v.draw(http.StatusOK, "heat.html", "Change history", &d); err != nil {
 		t.Fatal(err)
@@ -187,6 +191,29 @@ func TestNeverSkip(t *testing.T) {
 	text, save := doc.Find("#text").Text(), doc.Find("button[value=save]").Length()
 	if !strings.HasSuffix(text, "\n[[priority]]\nmatch = [\"/docs/old/**\"]\n") || save != 1 {
 		t.Errorf("%d buttons to save, and the text %q", save, text)
+	}
+}
+
+// A directory that a rule skips is requested by a run that takes it for a priority, beside those of the job.
+func TestCheckNow(t *testing.T) {
+	b, _ := newEditor(t, "url = \"https://a.example/\"\npriority = [\"/news/**\"]\n")
+	b.daemon.jobs = []status.Job{{Name: "site"}}
+	b.want(http.StatusSeeOther, "/jobs/site?said=run", "/jobs/site/run", url.Values{"check": {"docs/old"}})
+	const want = "run site accept=false full=false now=false " +
+		`priority=[{ match = ["/news/**"], every = 1 }, { match = ["/docs/old/**"], every = 1 }]`
+	if got := strings.Join(b.daemon.did, "; "); got != want {
+		t.Errorf("the daemon did\n%s, want\n%s", got, want)
+	}
+	var j job.Job
+	if err := j.Set("priority", strings.TrimPrefix(want[strings.Index(want, "priority="):], "priority=")); err != nil {
+		t.Error(err)
+	}
+	h := largeHistory(t, 6, 3)
+	d := heatOf("site", "", false, h.HeatMap(evolution.HeatOptions{}))
+	d.skips(2, 0.37, 0.91, "")
+	form := heatHTML(t, d).Find("form:has(input[name=check])")
+	if to, _ := form.Attr("action"); to != "/jobs/site/run" {
+		t.Errorf("the form is for %q", to)
 	}
 }
 

@@ -106,7 +106,7 @@ func encode(p any) string {
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case *[]PriorityRule:
-		return encodePriorities(*p)
+		return EncodePriorities(*p)
 	case *Secret:
 		return encodeSecret(*p)
 	case *map[string]Secret:

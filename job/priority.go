@@ -105,8 +105,8 @@ func checkPriority(j *Job) error {
 	return nil
 }
 
-// encodePriorities returns the TOML value of priorities.
-func encodePriorities(list []PriorityRule) string {
+// EncodePriorities returns the TOML value of priorities.
+func EncodePriorities(list []PriorityRule) string {
 	parts := make([]string, 0, len(list))
 	for _, x := range list {
 		parts = append(parts, fmt.Sprintf("{ match = %s, every = %d }", encode(&x.Match), x.Every))
