@@ -204,8 +204,8 @@ func TestCheckNow(t *testing.T) {
 	if got := strings.Join(b.daemon.did, "; "); got != want {
 		t.Errorf("the daemon did\n%s, want\n%s", got, want)
 	}
-	var j job.Job
-	if err := j.Set("priority", strings.TrimPrefix(want[strings.Index(want, "priority="):], "priority=")); err != nil {
+	_, set, _ := strings.Cut(want, "priority=")
+	if err := new(job.Job).Set("priority", set); err != nil {
 		t.Error(err)
 	}
 	h := largeHistory(t, 6, 3)
