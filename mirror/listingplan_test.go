@@ -297,7 +297,7 @@ func TestListingsThatPayInBulk(t *testing.T) {
 			t.Errorf("%d. pass over a site without changes: %d requests for %d directories", i+1, n, dirs)
 		}
 	}
-	if total*100 >= int64(weeks*dirs*sized(95, 70)) { // those who request every listing have 100
+	if total*100 >= int64(weeks*dirs*sized(95, 60)) { // those who request every listing have 100
 		t.Errorf("%d requests in %d weeks for %d directories", total, weeks, dirs)
 	}
 }

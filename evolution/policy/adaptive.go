@@ -39,7 +39,8 @@ type adaptive struct {
 	overdues
 	weighing
 
-	size  float64    // part of the price, see sizeFactor
+	size  float64    // part of the price, see sizeFactors
+	usual float64    // of it, that of the changes
 	state []handling // by unit
 	asked int
 	found int // changes and new URLs
@@ -109,7 +110,7 @@ func newAdaptive(m *Model, o Options) *adaptive {
 	a.factors = newFactors(m, &a.Options)
 	a.lists.find(a.Model)
 	a.group()
-	a.size = sizeFactor(m.changes, float64(max(1, len(a.order))))
+	a.size, a.usual = sizeFactors(m.changes, float64(max(1, len(a.order))))
 	a.ranks = ranking{m: m, groups: a.gs}
 	a.alone = newAlone(m)
 	a.quiet.find(a)
@@ -292,9 +293,9 @@ func (a *adaptive) price() float64 {
 	return p
 }
 
-// sizeFactor is the part of the price that the size of a site leaves, and the changes that its runs found, by
-// run from 1. The first one had nothing to compare; of the others the last 63 count.
-func sizeFactor(changes []float64, units float64) float64 {
+// sizeFactors are the part of the price that the size of a site leaves and the changes that its runs found, by
+// run from 1, and of it that of the changes. The first one had nothing to compare; of the others the last 63 count.
+func sizeFactors(changes []float64, units float64) (size, usual float64) {
 	sum, runs := 0.0, float64(usualRuns)
 	for i, n := range changes {
 		if n > 0 && i > max(1, len(changes)-64) {
@@ -302,8 +303,8 @@ func sizeFactor(changes []float64, units float64) float64 {
 			runs++
 		}
 	}
-	byChanges := math.Exp(sum / runs * changePower)
-	return math.Pow(min(1, fewUnits/units), sizePower) * min(mostDear, max(leastDear, byChanges))
+	usual = min(mostDear, max(leastDear, math.Exp(sum/runs*changePower)))
+	return math.Pow(min(1, fewUnits/units), sizePower) * usual, usual
 }
 
 // risen is how many times as high the price is as at the beginning of the run, when it rises by as much again
@@ -323,8 +324,8 @@ func taught(m *Model) float64 { return insight / min(1, (1+float64(m.runs)/young
 // it, and those of which it tells are requested in the same run.
 func dearness(a *adaptive, u ID) float64 {
 	x := a.factors.of(u)
-	if a.kind(u) == Listing {
-		x *= taught(a.Model) / math.Pow(a.risen(plenty), listRise)
+	if a.kind(u) == Listing { // nor is it cheaper where little changes
+		x *= taught(a.Model) / min(1, a.usual) / math.Pow(a.risen(plenty), listRise)
 	}
 	return x
 }

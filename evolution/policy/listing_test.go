@@ -224,7 +224,7 @@ func TestPriceBySizeAndChanges(t *testing.T) {
 		{32000, 160, 0.49, 0.51},
 		{32000, 3, 0.39, 0.41},
 	} {
-		if got := sizeFactor(runs(tc.changes), tc.units); got < tc.low || got > tc.high {
+		if got, _ := sizeFactors(runs(tc.changes), tc.units); got < tc.low || got > tc.high {
 			t.Errorf("%v of %v change: %.3f", tc.changes, tc.units, got)
 		}
 	}
