@@ -293,8 +293,9 @@ func (a *adaptive) price() float64 {
 	return p
 }
 
-// sizeFactors are the part of the price that the size of a site leaves and the changes that its runs found, by
-// run from 1, and of it that of the changes. The first one had nothing to compare; of the others the last 63 count.
+// sizeFactors are the part of the price that the size of a site leaves and the changes that its runs found,
+// by run from 1, and of it that of the changes. The first run had nothing to compare; of the others the last
+// 63 count.
 func sizeFactors(changes []float64, units float64) (size, usual float64) {
 	sum, runs := 0.0, float64(usualRuns)
 	for i, n := range changes {
