@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"mirrord/store/disk"
-
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/life"
@@ -26,6 +24,7 @@ import (
 	"mirrord/scheduler/status"
 	"mirrord/site"
 	"mirrord/store"
+	"mirrord/store/disk"
 )
 
 // DaemonOptions are the choices of a daemon. The zero value of a field is the scheduler's default.

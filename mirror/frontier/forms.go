@@ -154,7 +154,7 @@ type leftRead struct {
 	Robots
 	url   site.URL
 	form  bool   // to write in
-	has   string // what is beside it
+	has   string // the rest of the page
 	asks  string // what a form to log in says
 	leads bool   // it names something new
 }
