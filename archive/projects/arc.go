@@ -5,6 +5,7 @@ package projects
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +128,21 @@ type arcFile struct {
 	lenient bool
 	at      int64 // bytes of the text that were read
 	records int
+	full    error // of a write: what is wrong is not the file
 	Taken
+}
+
+// watched keeps why reading ended before the end.
+type watched struct {
+	io.Reader
+	err error
+}
+
+func (w *watched) Read(p []byte) (n int, err error) {
+	if n, err = w.Reader.Read(p); err != nil && err != io.EOF {
+		w.err = err
+	}
+	return n, err
 }
 
 // ARC writes the answers of an ARC file as records. lenient skips bytes that are no record; of an answer that
@@ -150,7 +165,7 @@ func ARC(file io.Reader, lenient bool, to *warc.Writer) (Taken, error) {
 		if err == nil {
 			continue
 		}
-		if lenient && f.records > 1 {
+		if lenient && f.records > 1 && f.full == nil {
 			f.skip(err)
 			return f.Taken, nil
 		}
@@ -197,7 +212,8 @@ func (f *arcFile) record() error {
 	block := io.LimitReader(f.b, a.length)
 	switch {
 	case strings.HasPrefix(a.url, arcBegin):
-		err = writeInfo(f.to, a.date, nil)
+		f.full = writeInfo(f.to, a.date, nil)
+		err = f.full
 	case strings.HasPrefix(a.url, "http:"), strings.HasPrefix(a.url, "https:"):
 		err = f.answer(&a, block)
 	}
@@ -236,7 +252,8 @@ func (f *arcFile) skip(why error) {
 
 // answer writes the answer in a block: one without a head is a body alone.
 func (f *arcFile) answer(r *arcRecord, block io.Reader) error {
-	b := bufio.NewReader(block)
+	from := &watched{Reader: block}
+	b := bufio.NewReader(from)
 	a := answer{
 		url:  r.url,
 		date: r.date,
@@ -258,8 +275,9 @@ func (f *arcFile) answer(r *arcRecord, block io.Reader) error {
 	}
 	err := a.write(f.to)
 	f.Answers++
-	if f.Cut = errors.Is(err, warc.ErrLength) || errors.Is(err, io.ErrUnexpectedEOF); f.Cut {
-		err = io.ErrUnexpectedEOF
+	if f.Cut = errors.Is(err, warc.ErrLength) || from.err != nil; f.Cut {
+		return cmp.Or(from.err, io.ErrUnexpectedEOF)
 	}
+	f.full = err
 	return err
 }
