@@ -112,7 +112,7 @@ func TestPlanKeepsAGoalOfLateness(t *testing.T) {
 			}
 			later[18].Changed = record.IDs{{First: 40, Last: 59}}
 			o.Site, _ = pages(100, later...)
-			o.Job.Adaptive.Price, o.Job.Adaptive.Late, o.Told = 0.02, late, []byte(told)
+			o.Job.Adaptive.Price, o.Job.Adaptive.Late, o.Told = 0.001, late, []byte(told)
 			o.Job.Limits.MaxSkip, o.Job.Limits.MaxSkipTime = 0, "0"
 		})
 		p.Enter(PlanOpen)
