@@ -85,7 +85,7 @@ const plentyAlone = 14
 
 // An answer tells of more than of its own unit, so a request is worth this much more than the changes that it
 // is expected to find.
-const insight = 1.42
+const insight = 1.45
 
 // In a run in which all hubs are silent, the expectation still proves too high. A request must be worth this
 // much more; the second where hubs cover the site.
