@@ -314,7 +314,8 @@ func TestItemsDrawnIntoPagesWithoutClasses(t *testing.T) {
 }
 
 // An edit in a part of a page for which each answer draws items is found although nothing else changes, and
-// the draws make no version, however often.
+// the draws make no version: at most one in 53 runs, because what all answers had may have been drawn by
+// chance, and the order of requests decides which come.
 func TestEditInWhatIsDrawnInBulk(t *testing.T) {
 	for name, drawn := range map[string]int{"few": 3, "some": 6} {
 		t.Run(name, func(t *testing.T) {
@@ -348,9 +349,16 @@ func TestEditInWhatIsDrawnInBulk(t *testing.T) {
 			for range 3 { // it may learn more
 				week()
 			}
-			for range 20 {
-				wantVerdict(t, week(), mirror.Complete, false)
+			unasked := 0
+			quiet := func(weeks int) {
+				for range weeks {
+					if s := week(); s.Published {
+						t.Log(s)
+						unasked++
+					}
+				}
 			}
+			quiet(20)
 			for _, edit = range []string{"<p>Closed on Mondays.", "<p>On Tuesdays.", "<p>Closed on Mondays."} {
 				runs := 1
 				for s := week(); !s.Published && runs < 12; s = week() {
@@ -359,9 +367,10 @@ func TestEditInWhatIsDrawnInBulk(t *testing.T) {
 				if !strings.Contains(m.Tree()["page05.html"], edit) || runs > 9 {
 					t.Errorf("after %d runs the page lacks the edit, or late", runs)
 				}
-				for range 10 {
-					wantVerdict(t, week(), mirror.Complete, false)
-				}
+				quiet(10)
+			}
+			if unasked > 1 {
+				t.Errorf("%d versions of a site that did not change", unasked)
 			}
 		})
 	}
