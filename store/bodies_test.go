@@ -20,7 +20,7 @@ import (
 
 func TestBlobBodies(t *testing.T) {
 	for _, volatile := range []bool{false, true} {
-		storetest.TestBodies(t, func(t *testing.T) blobs.Bodies {
+		storetest.TestBodies(t, func(t *testing.T) storetest.Contract {
 			st := openState(t, t.TempDir(), store.Options{Volatile: volatile})
 			t.Cleanup(func() { st.Close() })
 			return st.Bodies
@@ -29,7 +29,7 @@ func TestBlobBodies(t *testing.T) {
 }
 
 func TestMemoryBodies(t *testing.T) {
-	storetest.TestBodies(t, func(*testing.T) blobs.Bodies { return new(storetest.Bodies) })
+	storetest.TestBodies(t, func(*testing.T) storetest.Contract { return new(storetest.Bodies) })
 }
 
 func blobsOf(t *testing.T, bodies map[string]time.Time) (*blobs.Blobs, func(text string) [32]byte) {

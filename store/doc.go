@@ -62,10 +62,13 @@
 //	                   documents in zstd. Place.Doc is the number of one, from 1        bodies
 //	                   in files of heads, a document is 4 bytes checksum of the URL,
 //	                   a byte, strings status line, names and values                    bodies
-//	 3  delta          mPd2, mPd3: place of a full frame, its checksum, depth 1, a
-//	                   document in zstd with that as dictionary                         bodies
-//	 4  rest           mPo2: path, digest, head, links, replacements: with the
-//	                   published file it is the document of a one-off mirror            bodies
+//	 3  delta          mPd2, mPd3: the base, a full frame: pack 4 bytes, offset 8, length
+//	                   4, in mPd3 its document 4, checksum of its payload 4, depth 1,
+//	                   which is 1; a document in zstd with that payload as dictionary   bodies
+//	 4  rest           mPo2 in S2: string path; 32 bytes digest; head and links, as in a
+//	                   document; uvarint count of replacements; each: uvarint start in
+//	                   the file less the end before, uvarint length there, string of
+//	                   the document                                                     bodies
 //
 // A log is a file of entries, which begins with a checkpoint:
 //
@@ -73,8 +76,12 @@
 //	                  the transaction 8, checksum of the entry before, checksum,
 //	                  changes in zstd: byte p, d, s or T; bytes bucket, key, value    log
 //	6  batch          of an unfinished run, an entry by itself, in zstd: number of the
-//	                  last pack 4 bytes, its length 8, big endian; uvarint first
-//	                  number, new URLs, results, heads in zstd, looks                  record
+//	                  last pack 4 bytes, its length 8, big endian; uvarint number of
+//	                  the first new URL; uvarint count of these, each: string, uvarint
+//	                  referrer, uvarint depth<<1 | requisite; uvarint count of results,
+//	                  each: string URL, bytes record, bytes targets; bytes: the heads in
+//	                  zstd, bytes for each result, 0 for none; looks. Heads and looks
+//	                  are absent where there are none                                  record
 //
 // The values of a database:
 //

@@ -101,11 +101,9 @@ func (e *Elsewhere) Body(digest [32]byte) []byte {
 	return nil
 }
 
-// Close lets go of the other sites.
-func (e *Elsewhere) Close() error {
-	var errs []error
+func (e *Elsewhere) Close() (err error) {
 	for _, site := range e.sites {
-		errs = append(errs, site.Close())
+		err = errors.Join(err, site.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }

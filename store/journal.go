@@ -66,10 +66,7 @@ func packsOf(s *State, root *os.Root, name string) (p *bodies.Packs, left *away.
 	if left, err = s.Away.Of(root, away.FileName, name); err != nil {
 		return nil, nil, errors.Join(err, dir.Close())
 	}
-	if left == nil {
-		return bodies.Open(dir, nil), nil, nil
-	}
-	return bodies.Open(dir, left), left, nil
+	return bodies.Open(dir, left), left, nil // which lists nothing when it is nil
 }
 
 // cutLog cuts what does not count off the log of a site whose writer has not closed it, and syncs what does.
@@ -104,14 +101,12 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 	return whole.Last(), disk.Err("cut log", err)
 }
 
-// bodyLook looks at the bodies of results.
 type bodyLook struct {
 	packs  *bodies.Packs
 	blobs  *blobs.Blobs
 	frames *bodies.FrameReader
 }
 
-// hasAll reports whether the bodies of the results of a batch are there, and right.
 func (l *bodyLook) hasAll(payload []byte) bool {
 	var b record.LogBatch
 	if len(payload) < record.EndSize || b.Decode(payload[record.EndSize:]) != nil {
@@ -128,11 +123,9 @@ func (l *bodyLook) hasAll(payload []byte) bool {
 // has reports whether the body of a result is there, and right.
 func (l *bodyLook) has(d *record.RawDone) bool {
 	var r record.Resource
-	u, err := record.StoredURL(string(d.URL))
-	if err != nil || r.Decode(u, d.Record) != nil {
+	switch err := d.Decode(&r); {
+	case err != nil:
 		return false
-	}
-	switch {
 	case r.Outcome != site.Fetched:
 		return true
 	case r.Body == record.PackBody:

@@ -35,8 +35,7 @@ func (s *SiteNotes) Run() (r *record.Run, err error) {
 // BeginRun gives a run that begins its number and keeps it as the unfinished one.
 func (s *SiteNotes) BeginRun(r *record.Run) error {
 	return s.Update("begin run", func(tx *db.Tx) error {
-		m := tx.Meta()
-		return errors.Join(countRun(m, r), putRun(m, r))
+		return errors.Join(countRun(tx.Meta(), r), putRun(tx.Meta(), r))
 	})
 }
 
@@ -45,7 +44,6 @@ func (s *SiteNotes) CountRun(r *record.Run) error {
 	return s.Update("count run", func(tx *db.Tx) error { return countRun(tx.Meta(), r) })
 }
 
-// countRun gives a run the next number.
 func countRun(m *db.Bucket, r *record.Run) error {
 	r.Number = runsBegun(m) + 1
 	return m.Put(home.KeyRuns, db.NumberKey(uint64(r.Number)))
@@ -84,7 +82,6 @@ func (s *SiteNotes) Fingerprint() (fp string, err error) {
 	return string(v), err
 }
 
-// SetFingerprint keeps it.
 func (s *SiteNotes) SetFingerprint(fp string) error {
 	return s.SetMeta("write rules", home.KeyRules, []byte(fp))
 }
@@ -99,13 +96,14 @@ func (s *SiteNotes) SetFact(name string, v []byte) error {
 
 // SetLastingFact is SetFact for a fact that a rebuilt database has too.
 func (s *SiteNotes) SetLastingFact(name string, v []byte) error {
-	if err := s.Owned(); err != nil {
-		return err
+	err := s.Owned()
+	if err == nil {
+		err = s.Keep(home.LastingFact+name, v, true)
 	}
-	if err := s.Keep(home.LastingFact+name, v, true); err != nil {
-		return err
+	if err == nil {
+		err = s.SetFact(name, v)
 	}
-	return s.SetFact(name, v)
+	return err
 }
 
 // KeepRun keeps the record of the last run, for a mirror.db that is made again.
@@ -157,7 +155,6 @@ func (s *SiteNotes) nameIn(file string, lines []string, as func(string) string) 
 	return disk.Err("note damage", disk.Replace(s.Root, file, b.Bytes(), 0o644, false))
 }
 
-// namedIn reads what nameIn wrote.
 func (s *SiteNotes) namedIn(file string) (out []string, err error) {
 	b, err := s.Root.ReadFile(file)
 	if err != nil {

@@ -25,10 +25,8 @@ import (
 const mmapBytes = 1 << (26 + 6*(^uint(0)>>63))
 
 // OpenSite opens a site for writing and makes it when it does not exist. Another process that has it open is
-// ErrLocked.
-//
-// A database that is damaged, missing, or older than the published version, is made again from its log
-// first: nothing is lost.
+// ErrLocked. A database that is damaged, missing, or older than the published version, is made again from its
+// log first: nothing is lost.
 func (s *State) OpenSite(name string) (*Site, error) {
 	st, err := s.openSite(name, writing)
 	damaged, ok := errors.AsType[*db.DatabaseError](err)
@@ -54,7 +52,6 @@ const (
 	rebuilding // writing, and a database that is missing beside a published tree is made
 )
 
-// readOnly reports whether nothing of the site is changed.
 func (m openMode) readOnly() bool { return m == reading || m == viewing }
 
 func (s *State) openSite(name string, mode openMode) (_ *Site, err error) {
@@ -149,7 +146,6 @@ func (f *opening) catchUp(s *State) error {
 	}))
 }
 
-// openFolder opens the folder and the database of a site, and makes them when they may be missing.
 func (s *State) openFolder(name string, mode openMode) (*opening, error) {
 	if err := home.CheckName(name); err != nil {
 		return nil, err
@@ -187,7 +183,6 @@ func (s *State) openFolder(name string, mode openMode) (*opening, error) {
 	return f, nil
 }
 
-// openDB opens the database of a site.
 func (s *State) openDB(f *opening) (d *db.DB, err error) {
 	mode, root := f.mode, f.Root
 	o := db.Options{

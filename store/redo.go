@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
@@ -72,21 +71,15 @@ func Redo(s *State, name string, why error) (err error) {
 	if err == nil {
 		s.opt.Log.Warn("site.db was damaged or an older copy; it was made again from its log, and nothing is lost",
 			"site", name, "err", why, "aside", aside)
-		if err := noteRedone(root, s.Now(), why, aside); err != nil { // only the message is lost
+		v, err := json.Marshal(Redone{At: s.Now().UTC(), Why: fmt.Sprint(why), Aside: aside})
+		if err == nil {
+			err = disk.Replace(root, redoneName, v, 0o644, true)
+		}
+		if err != nil { // only the message is lost
 			s.opt.Log.Warn("that was not noted", "site", name, "err", err)
 		}
 	}
 	return disk.Err("replace "+home.SiteDB, err)
-}
-
-// noteRedone keeps that a database was made again, for reports to users.
-func noteRedone(root *os.Root, at time.Time, why error, aside string) error {
-	r := Redone{At: at.UTC(), Why: fmt.Sprint(why), Aside: aside}
-	v, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	return disk.Replace(root, redoneName, v, 0o644, true)
 }
 
 // asideFolder makes a folder for files that are taken out of use.
@@ -100,7 +93,6 @@ func asideFolder(root *os.Root) (name string, err error) {
 	}
 }
 
-// DropDamaged removes what Rebuild took out of use.
 func DropDamaged(s *Site) error {
 	aside, err := fs.Glob(s.Root.FS(), home.DamagedFolder+"*")
 	if err != nil {

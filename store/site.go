@@ -24,10 +24,9 @@ type Site struct {
 	glancer glancer
 }
 
-// makeParts makes the parts of a site whose folder and files are open.
 func (s *Site) makeParts() {
 	s.Records = facts.Of(s.Folder, s.Frames, s.Heads)
-	s.Versions = s.Records.Versions()
+	s.Versions = facts.VersionsOf(s.Records)
 	s.Trees = trees.Of(s.Folder, s.Kept)
 	s.Frames.Published, s.Frames.Volatile = s.Trees.OpenFile, s.Volatile
 	s.Notes = &SiteNotes{s.Folder}
@@ -39,7 +38,6 @@ func (s *Site) makeParts() {
 	})
 }
 
-// Close lets go of the site.
 func (s *Site) Close() error {
 	if s.DB == nil {
 		return ErrClosed

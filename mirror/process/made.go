@@ -18,7 +18,6 @@ import (
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/site"
-	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -82,7 +81,7 @@ func answerOf(u site.URL, h *fetch.Head, body []byte, at time.Time) revisit.Page
 // samePacked reports whether a packed body that a program made has what the stored one has, but for noise.
 // The time at which it was packed is another one in each answer.
 func samePacked(
-	bodies blobs.Bodies, known volatile.Positions, old *record.Resource, h *fetch.Head, body []byte,
+	bodies StoredBodies, known volatile.Positions, old *record.Resource, h *fetch.Head, body []byte,
 ) bool {
 	if old.Body != record.BlobBody || !isGzip(body) || !isMade(h) || old.Size > volatile.MaxBody {
 		return false

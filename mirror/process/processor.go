@@ -13,7 +13,6 @@ import (
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/site"
-	"mirrord/store/blobs"
 	"mirrord/store/record"
 )
 
@@ -35,7 +34,7 @@ type Options struct {
 type Stores struct {
 	Records Records
 	Frames  Frames
-	Bodies  blobs.Bodies
+	Bodies  StoredBodies
 	Saver   *Saver
 }
 

@@ -3,6 +3,7 @@
 package process
 
 import (
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -33,6 +34,11 @@ type Frames interface {
 // Bodies stores bodies that are no documents. It is safe for concurrent use.
 type Bodies interface {
 	Put(digest [32]byte, body []byte, modified time.Time) error
+}
+
+// StoredBodies reads bodies that are no documents. *blobs.Blobs does. It is safe for concurrent use.
+type StoredBodies interface {
+	Open(digest [32]byte, n int64) (io.ReadCloser, error) // the first n bytes
 }
 
 // Options are what a Saver works with. All but Texts are needed; the functions are safe for concurrent

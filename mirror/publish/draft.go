@@ -204,10 +204,8 @@ func (d *Draft) Leave() error {
 	return err
 }
 
-// Close lets go of the trees.
 func (d *Draft) Close() error { return d.tree.Close() }
 
-// writeFile replaces a file of the tree's root.
 func writeFile(tree *trees.Tree, name string, data []byte) error {
 	w, err := tree.Create(name)
 	if err != nil {
@@ -217,7 +215,6 @@ func writeFile(tree *trees.Tree, name string, data []byte) error {
 	return errors.Join(err, w.Close())
 }
 
-// describe writes phm.json.
 func (d *Draft) describe(table phm.Table) error {
 	meta := d.plan.Meta
 	meta.Retrieved = d.by.Now()
@@ -256,7 +253,6 @@ type Result struct {
 // Same reports whether the version is as the published one.
 func (r *Result) Same() bool { return r.Added+r.Changed+r.Removed == 0 }
 
-// script is the edit script that leads back to the published version.
 func (r *Result) script() []byte { return append(r.lost.Bytes(), r.differ.Bytes()...) }
 
 // Finish completes the draft, all of whose files are placed: with its file table, its edit script and

@@ -32,7 +32,6 @@ type damagedBodies struct {
 	first error
 }
 
-// note keeps a resource whose body is damaged.
 func (d *damagedBodies) note(id uint32, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +92,6 @@ func (b *SiteBodies) Lost(noted []string) (lost []record.Resource, err error) {
 	return lost, err
 }
 
-// each calls f for the record of each URL that was noted and has one.
 func (b *SiteBodies) each(noted []string, f func(rec *record.Resource) error) error {
 	for _, raw := range noted {
 		u, _, err := site.Parse(raw)

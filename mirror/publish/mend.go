@@ -206,9 +206,16 @@ func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[
 		if suspect {
 			seen = append(seen, f.Path)
 		}
-		good, err := m.good(l, f, suspect || suspects[store.AllFiles])
-		if !good {
+		st, err := render.LookAt(l, f, m.live, suspect || suspects[store.AllFiles])
+		switch {
+		case !st.Good:
 			wrong = append(wrong, *f)
+		case st.Written: // since the version was published; its bytes are right all the same
+			at := m.live.Time
+			if !f.Modified.IsZero() {
+				at = f.Modified
+			}
+			err = m.Trees.SetTime(f.Path, at)
 		}
 		return err
 	})
@@ -219,20 +226,6 @@ func (m *treeMender) wrong(ctx context.Context, tree regular.Root, suspects map[
 		delete(suspects, p)
 	}
 	return wrong, nil
-}
-
-// good reports whether a file of the published tree is what its line says. A file that was written since
-// the version was published, and whose bytes are right all the same, gets an older time again.
-func (m *treeMender) good(l *disk.OpenDirs, f *phm.File, suspect bool) (bool, error) {
-	st, err := render.LookAt(l, f, m.live, suspect)
-	if st.Good && st.Written {
-		at := m.live.Time
-		if !f.Modified.IsZero() {
-			at = f.Modified
-		}
-		err = m.Trees.SetTime(f.Path, at)
-	}
-	return st.Good, err
 }
 
 // replace replaces wrong files by good ones, each by a rename, and removes files that the table
@@ -265,7 +258,6 @@ func (m *treeMender) replace(ctx context.Context, d *defects) error {
 	return nil
 }
 
-// rebuild makes the whole tree again.
 func (m *treeMender) rebuild(ctx context.Context) error {
 	gone := fmt.Errorf("the published tree: %w: it is missing", disk.ErrDamaged)
 	p, err := render.DerivePast(m.From, m.live)

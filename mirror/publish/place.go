@@ -38,7 +38,6 @@ func (d *Draft) Placer() *Placer {
 	}
 }
 
-// Close lets go of the Placer's folders.
 func (p *Placer) Close() { p.w.Close() }
 
 // Placing is one file to be made, and what stands at its path already. Without that, the file is rendered

@@ -48,20 +48,12 @@ type stored struct {
 	err error // why it has no record
 }
 
-// chunkFiles is how many files a chunk of a window has: enough that few frames have documents of two chunks,
-// and few enough that all workers have something to do.
-func chunkFiles(window int) int { return min(max(window/(8*runtime.GOMAXPROCS(0)), 64), 256) }
-
 // leastChunk is how many files that are made a chunk has at least, but for the last one.
 const leastChunk = 8
 
-// windowFiles is how many files a window has. A frame is unpacked about once for each window, so a large site
-// has larger ones, and not more: 32 up to a million files, whose lines of the file table then take 20 to
-// 40 MB.
-func (d *Draft) windowFiles() int {
-	return min(max(len(d.plan.Files)/32, leastWindow), 4*leastWindow)
-}
-
+// leastWindow is how many files a window has at least. A frame is unpacked about once for each window, so a
+// large site has larger ones, and not more: 32 up to a million files, whose lines of the file table then take
+// 20 to 40 MB.
 const leastWindow = 8 << 10
 
 // placeAll places all files on as many workers as there are CPUs, and passes on what became of each, in
@@ -109,7 +101,6 @@ func (c *chunk) placed(add func(FileFate) error) error {
 	return c.passOn(add)
 }
 
-// passOn passes on what became of the files of a window.
 func (w *window) passOn(add func(FileFate) error) error {
 	if w.err != nil {
 		return w.err
@@ -127,10 +118,9 @@ func (w *window) passOn(add func(FileFate) error) error {
 	return nil
 }
 
-// windows cuts the files of the version into windows.
 func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 	return func(yield func(*window) bool) {
-		size := d.windowFiles()
+		size := min(max(len(d.plan.Files)/32, leastWindow), 4*leastWindow)
 		first := !live.ok && !old.ok && len(d.plan.wrong) == 0 // nothing is published
 		for ids := d.plan.Files; len(ids) > 0; {
 			k := min(size, len(ids))
@@ -158,12 +148,13 @@ func (d *Draft) windows(live, old *tableCursor) func(yield func(*window) bool) {
 		}
 		w := &window{}
 		w.chunks = []*chunk{{window: w}} // of no file: the remainder of the published version is dropped
-		live.rest(w.drop)
+		for ; live.ok; live.advance() {
+			w.drop(&live.cur)
+		}
 		yield(w)
 	}
 }
 
-// cut makes the chunks of a window.
 func (w *window) cut(d *Draft) {
 	var stay, made []int
 	for i := range w.tasks {
@@ -174,17 +165,18 @@ func (w *window) cut(d *Draft) {
 		}
 	}
 	slices.SortFunc(made, func(i, j int) int { return cmp.Compare(w.tasks[i].ID, w.tasks[j].ID) })
-	most := chunkFiles(len(w.tasks))
-	w.divide(made, min(max(len(made)/(8*runtime.GOMAXPROCS(0)), leastChunk), most))
-	w.divide(stay, most)
-}
-
-// divide makes chunks of at most so many files. Those that are made come first, and all workers get some of
-// them: they take most of the time.
-func (w *window) divide(files []int, most int) {
-	for these := range slices.Chunk(files, most) {
-		w.chunks = append(w.chunks, &chunk{window: w, these: these})
+	divide := func(files []int, most int) {
+		for these := range slices.Chunk(files, most) {
+			w.chunks = append(w.chunks, &chunk{window: w, these: these})
+		}
 	}
+	workers := 8 * runtime.GOMAXPROCS(0)
+	// enough files that few frames have documents of two chunks, and few enough that all workers have something
+	// to do
+	most := min(max(len(w.tasks)/workers, 64), 256)
+	// those that are made come first, and all workers get some of them: they take most of the time
+	divide(made, min(max(len(made)/workers, leastChunk), most))
+	divide(stay, most)
 }
 
 func (w *window) drop(f *phm.File) {
@@ -301,14 +293,6 @@ func (c *tableCursor) seek(path string, passed func(*phm.File)) *phm.File {
 	f := c.cur
 	c.advance()
 	return &f
-}
-
-// rest calls passed for all files that are left.
-func (c *tableCursor) rest(passed func(*phm.File)) {
-	for c.ok {
-		passed(&c.cur)
-		c.advance()
-	}
 }
 
 // takesTurns is the size in bytes from which on a document takes turns with others: it needs memory of three

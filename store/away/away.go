@@ -41,13 +41,10 @@ const Format = 1
 // SHA256 is a SHA-256, as hexadecimal digits in JSON.
 type SHA256 [32]byte
 
-// String returns the hexadecimal digits.
 func (d SHA256) String() string { return hex.EncodeToString(d[:]) }
 
-// MarshalText implements encoding.TextMarshaler.
 func (d SHA256) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler.
 func (d *SHA256) UnmarshalText(text []byte) error {
 	b, err := hex.DecodeString(string(text))
 	if err != nil || len(b) != len(d) {
@@ -326,7 +323,6 @@ func (a *State) Body(d [32]byte) (*blobs.LeftBody, error) {
 	return nil, fs.ErrNotExist
 }
 
-// left is a body as the blobs see it.
 func (a *Site) left(body *Body) *blobs.LeftBody {
 	return &blobs.LeftBody{
 		Stat: disk.FileStat{Size: body.Size, Time: time.Unix(0, body.Modified), Regular: true},

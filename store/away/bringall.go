@@ -90,7 +90,6 @@ func Holds(parts []Part, from, size int64, digest SHA256) bool {
 // togetherBelow is the size from which on bodies are fetched one by one.
 const togetherBelow = 1 << 20
 
-// bringSmall fetches small bodies together.
 func (a *Site) bringSmall(b *blobs.Blobs, parts []Part) error {
 	if err := b.Spool().Hold(); err != nil {
 		return err

@@ -21,8 +21,8 @@ import (
 	"mirrord/store/record"
 )
 
-// Blobs is the folder of bodies that are published as they came, for all sites of a state: the Bodies of one
-// machine. Safe for concurrent use.
+// Blobs is the folder of bodies that are published as they came, by the SHA-256 of their bytes, for all sites
+// of a state. A body is missing or whole: one that is being put is not visible. Safe for concurrent use.
 type Blobs struct {
 	dir     *disk.OpenDir
 	spool   *Spool
@@ -57,7 +57,6 @@ func Open(dir *disk.OpenDir, durable bool, away func([32]byte) (*LeftBody, error
 // Spool is where bodies come in.
 func (b *Blobs) Spool() *Spool { return b.spool }
 
-// Close lets go of the folder.
 func (b *Blobs) Close() error {
 	err := b.spool.close()
 	b.dir.Close()
@@ -114,8 +113,8 @@ func (b *Blobs) IsThere(d [32]byte, size int64) bool {
 	return true
 }
 
-// Stat implements Bodies. A body that another process may not have synced yet is covered by the next Sync.
-// One that a depot has for this machine is there.
+// Stat says how long a body is and when it was modified; fs.ErrNotExist when it is missing. One that another
+// process may not have synced yet is covered by the next Sync. One that a depot has is there.
 func (b *Blobs) Stat(d [32]byte) (disk.FileStat, error) {
 	fi, err := b.look(d)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +134,6 @@ func (b *Blobs) Here(d [32]byte) bool {
 	return err == nil
 }
 
-// look looks at the file of a body.
 func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 	name := blobName(d)
 	fi, err := b.dir.Root.Lstat(name)
@@ -169,26 +167,38 @@ func (b *Blobs) mkdir(d [32]byte) error {
 	return nil
 }
 
-// Put implements Bodies.
+// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there is left
+// as it is.
 func (b *Blobs) Put(d [32]byte, body []byte, mtime time.Time) error {
 	if b.IsThere(d, int64(len(body))) {
 		return nil
 	}
+	return b.write(d, mtime, func(w *BlobWriter) error {
+		n, err := w.f.Write(body) // no digest is made again
+		w.size = int64(n)
+		return disk.Err("store blob", err)
+	})
+}
+
+// write makes a blob of what fill writes.
+func (b *Blobs) write(d [32]byte, mtime time.Time, fill func(*BlobWriter) error) error {
 	w, err := b.spool.Create()
 	if err != nil {
 		return err
 	}
-	if _, err := w.f.Write(body); err != nil {
+	if err := fill(w); err != nil {
 		w.Abort()
-		return disk.Err("store blob", err)
+		return err
 	}
-	w.size = int64(len(body))
 	return b.adopt(w, d, mtime)
 }
 
 // adopt makes a body of the spool a blob by a rename.
 func (b *Blobs) adopt(w *BlobWriter, d [32]byte, mtime time.Time) error {
-	err := w.end()
+	var err error
+	if w.IsPart() { // one that is written again keeps its last byte until now
+		err = w.f.Truncate(w.size)
+	}
 	if err = w.dir.Finish(w.f, w.name, mtime, err); err == nil {
 		err = b.mkdir(d)
 	}
@@ -233,18 +243,14 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 		return disk.Err("store blob", err)
 	}
 	defer f.Close()
-	w, err := b.spool.Create()
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, f); err != nil {
-		w.Abort()
+	return b.write(d, fi.ModTime(), func(w *BlobWriter) error {
+		_, err := io.Copy(w, f)
 		return disk.ReadErr("store blob", err)
-	}
-	return b.adopt(w, d, fi.ModTime())
+	})
 }
 
-// Open implements Bodies.
+// Open returns the first n bytes of a body, fewer when it ends before; n < 0 is all of it. fs.ErrNotExist
+// when it is missing. The caller closes it.
 func (b *Blobs) Open(d [32]byte, n int64) (io.ReadCloser, error) {
 	f, err := b.AsFile(d)
 	if err != nil {
@@ -271,7 +277,7 @@ func (b *Blobs) AsFile(d [32]byte) (f *os.File, err error) {
 	return f, disk.Unreadable(err)
 }
 
-// Delete implements Bodies.
+// Delete removes a body, which may be missing. Readers that have it open may read on.
 func (b *Blobs) Delete(d [32]byte) error {
 	name := blobName(d)
 	if err := b.dir.Root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -376,21 +382,17 @@ func (b *Blobs) Bring(d [32]byte, missing error) error {
 		return left.Wrong(err)
 	}
 	defer from.Close()
-	w, err := b.spool.Create()
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, from); err != nil {
-		w.Abort()
+	return b.write(d, left.Stat.Time, func(w *BlobWriter) error {
+		_, err := io.Copy(w, from)
 		if _, here := errors.AsType[*disk.DiskError](err); here {
 			return err
 		}
-		return left.Wrong(err)
-	}
-	if w.Digest() != d {
-		w.Abort()
-		return left.Wrong(errors.New("it has other bytes there"))
-	}
-	_, _, err = w.Commit(left.Stat.Time)
-	return err
+		if err == nil && w.Digest() != d {
+			err = errors.New("it has other bytes there")
+		}
+		if err != nil {
+			return left.Wrong(err)
+		}
+		return nil
+	})
 }

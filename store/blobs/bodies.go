@@ -11,26 +11,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 
 	"mirrord/store/disk"
 )
-
-// Bodies keeps bodies that are published as they came, by the SHA-256 of their bytes. Blobs is the
-// implementation in a folder. Its methods may be called from several goroutines. A body is missing or whole:
-// one that is being put is not visible.
-type Bodies interface {
-	// Stat says how long a body is and when it was modified; fs.ErrNotExist when it is missing.
-	Stat(digest [32]byte) (disk.FileStat, error)
-	// Put keeps a body, whose digest the caller has computed, with a modification time. One that is there
-	// already, as long as this one, is left as it is. The bytes are not kept or changed after the call.
-	Put(digest [32]byte, body []byte, modified time.Time) error
-	// Open returns the first n bytes of a body, fewer when it ends before; n < 0 is all of it. fs.ErrNotExist
-	// when the body is missing. The caller closes it.
-	Open(digest [32]byte, n int64) (io.ReadCloser, error)
-	// Delete removes a body. Readers that have it open may read on. A body that is missing is not an error.
-	Delete(digest [32]byte) error
-}
 
 // knownFile is a body that is a file. What the disk has lost of it is damage. It hides how *os.File copies
 // itself, which would call it an error of writing.
@@ -85,16 +68,14 @@ func HasDigest(r io.Reader, digest [32]byte) (bool, error) {
 	return err == nil && [32]byte(h.Sum(nil)) == digest, err
 }
 
-// stopped is a reader that ends in the error of a context that is done: a file may be as large as a disk.
+// UntilDone makes a reader end in the error of a context that is done: a file may be as large as a disk.
+func UntilDone(ctx context.Context, r io.Reader) io.Reader { return stopped{ctx, r} }
+
 type stopped struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-// UntilDone makes a reader end in the error of a context that is done.
-func UntilDone(ctx context.Context, r io.Reader) io.Reader { return stopped{ctx, r} }
-
-// Read implements io.Reader.
 func (u stopped) Read(p []byte) (int, error) {
 	if u.ctx.Err() != nil {
 		return 0, context.Cause(u.ctx)

@@ -23,8 +23,7 @@ import (
 )
 
 // A part is the beginning of a large body that has not come whole: it outlives the exchange, the run and the
-// process, so that the next exchange can ask for the rest. It is in the site's folder, because its site
-// asks for the rest:
+// process, so that the next exchange can ask for the rest. It is in the site's folder:
 //
 //	parts/NAME.body  the bytes that have come; a blob on its way in, and made one by a rename
 //	parts/NAME.json  about them; written aside and renamed
@@ -74,10 +73,8 @@ type Parts struct {
 
 func OpenParts(spool *Spool, of PartsOf) *Parts { return &Parts{site: of, spool: spool} }
 
-// Close lets go of the folder.
 func (s *Parts) Close() { s.folder.Close() }
 
-// partName is the name of a URL's part, without ending.
 func partName(url string) string {
 	d := sha256.Sum256([]byte(url))
 	return hex.EncodeToString(d[:16])
@@ -218,17 +215,6 @@ type part struct {
 // IsPart reports whether the body is in the folder of parts.
 func (w *BlobWriter) IsPart() bool { return w.part != nil && w.part.of != nil }
 
-// grown notes a part when enough has come since the last time.
-func (w *BlobWriter) grown() error {
-	if !w.IsPart() ||
-		(w.size-w.part.size < noteBytes &&
-			(w.size == w.part.size || w.part.of.site.Now().Sub(w.part.noted) < noteAge)) {
-		return nil
-	}
-	return w.note()
-}
-
-// note writes down what has come.
 func (w *BlobWriter) note() error {
 	p := w.part
 	if !p.of.site.Volatile { // else the note is worth nothing after a loss of power; the digest would tell
@@ -272,7 +258,6 @@ func (w *BlobWriter) Leave() error {
 	return errors.Join(err, disk.Err("close part", w.f.Close()))
 }
 
-// forget removes the note of a former part.
 func (w *BlobWriter) forget() {
 	if w.IsPart() {
 		w.part.of.mu.Lock()
@@ -365,13 +350,9 @@ func (s *Parts) reopenPart(
 // dropPart deletes a part. The caller holds mu.
 func (s *Parts) dropPart(url string) error {
 	delete(s.have, url)
-	var errs []error
-	for _, ending := range []string{partJSON, partBody} {
-		if err := s.folder.Root.Remove(partName(url) + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return disk.Err("drop part", errors.Join(errs...))
+	dir, name := s.folder.Root.Root, partName(url)
+	err := errors.Join(disk.RemoveIn(dir, name+partJSON), disk.RemoveIn(dir, name+partBody))
+	return disk.Err("drop part", err)
 }
 
 // PartsFreed says what Parts.Collect did, or would do.

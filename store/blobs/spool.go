@@ -33,11 +33,15 @@ type Spool struct {
 // empties the folder.
 const tmpLock = "tmp/.lock"
 
-// Hold says that this process may write blobs until unhold is called as often. The first process to do so
+// Hold says that this process may write blobs until Unhold is called as often. The first process to do so
 // removes what killed ones left behind.
 func (s *Spool) Hold() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.hold()
+}
+
+func (s *Spool) hold() error {
 	if s.holders++; s.lock != nil {
 		return nil
 	}
@@ -61,12 +65,11 @@ func (s *Spool) Hold() error {
 // Held is hold for good, unless an open site holds already.
 func (s *Spool) Held() error {
 	s.mu.Lock()
-	held := s.lock != nil
-	s.mu.Unlock()
-	if held {
+	defer s.mu.Unlock()
+	if s.lock != nil {
 		return nil
 	}
-	return s.Hold()
+	return s.hold()
 }
 
 func (s *Spool) Unhold() {
@@ -173,16 +176,17 @@ func (w *BlobWriter) Write(p []byte) (int, error) {
 	n, err := w.f.Write(p)
 	w.h.Write(p[:n])
 	w.size += int64(n)
-	if err == nil {
-		err = w.grown()
+	if err == nil && w.IsPart() {
+		news := w.size - w.part.size
+		if news >= noteBytes || (news > 0 && w.part.of.site.Now().Sub(w.part.noted) >= noteAge) {
+			err = w.note()
+		}
 	}
 	return n, disk.Err("write blob", err)
 }
 
-// Size is the number of bytes written.
 func (w *BlobWriter) Size() int64 { return w.size }
 
-// Digest is the SHA-256 of what was written.
 func (w *BlobWriter) Digest() (d [32]byte) {
 	w.h.Sum(d[:0])
 	return d
@@ -198,7 +202,6 @@ func (w *BlobWriter) Head(n int) []byte {
 	return buf[:n]
 }
 
-// ReadAt reads what was written.
 func (w *BlobWriter) ReadAt(p []byte, at int64) (int, error) { return w.f.ReadAt(p, at) }
 
 // Load returns what was written, in memory that the collector does not know, so that it neither waits for it
@@ -224,15 +227,6 @@ func (w *BlobWriter) Commit(mtime time.Time) (d [32]byte, size int64, err error)
 	return d, w.size, w.spool.blobs.adopt(w, d, mtime)
 }
 
-// end cuts off what lies behind the body: a part that is written again keeps its last byte until then.
-func (w *BlobWriter) end() error {
-	if w.IsPart() {
-		return w.f.Truncate(w.size)
-	}
-	return nil
-}
-
-// Abort drops the body.
 func (w *BlobWriter) Abort() {
 	w.f.Close()
 	w.remove()

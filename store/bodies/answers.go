@@ -11,11 +11,8 @@ import (
 	"mirrord/store/record"
 )
 
-// The heads of a batch of the journal follow its records: uvarint bytes, and a zstd frame of, for each
-// document done, uvarint length and the head (heads.Head.Append); the length is 0 for an answer without one,
-// and for one that says what the last one said (Resource.HeadSum). A batch without heads ends before.
-
-// AppendAnswers writes the heads of a batch behind it.
+// AppendAnswers writes the heads of a batch of the journal behind it. An answer that says what the last one
+// said (Resource.HeadSum) has none.
 func (s *Frames) AppendAnswers(b []byte, done []*record.Done) []byte {
 	some := false
 	var buf, coded []byte

@@ -13,26 +13,17 @@ import (
 	"mirrord/store/record"
 )
 
-// A bundle is a frame of many documents:
-//
-//	magic   4 bytes: "mPb1"
-//	length  4 bytes, little endian: bytes of what follows the checksum
-//	crc32c  4 bytes, little endian: of the same
-//	count   4 bytes, little endian: documents
-//	index   for each document: uvarint length of its payload
-//	payload the payloads of full frames, one after the other, in zstd
-//
-// Place.Doc says which of its documents is meant. Pages of a site repeat each other, so a bundle takes about
-// 0.6 of the room and of the time of single frames. A document is read by unpacking the whole bundle; so
-// readers share those that were unpacked last (unpackedBundles), and what reads many goes by their order.
+// A bundle is a frame of many documents. Place.Doc says which of them is meant. Pages of a site repeat each
+// other, so a bundle takes about 0.6 of the room and of the time of single frames. A document is read by
+// unpacking the whole bundle; so readers share those that were unpacked last (unpackedBundles), and what
+// reads many goes by their order.
 const (
 	bundleMagic  = "mPb1"
 	bundleHeader = 4 // bytes between the checksum and the index
 
-	// bytes of documents after which a bundle is full. Over 16 468 pages of documentation, 412 MB, frames of
-	// one document took 102 MB and 1.50 s to encode; bundles of 64 KiB 68 MB and 1.10 s, of 128 KiB 61 MB and
-	// 1.01 s, of 256 KiB 55 MB and 0.98 s, of 1 MiB 49 MB and 0.90 s, all by klauspost/compress: zstdfast takes
-	// 0.7 of the time. Unpacking one takes some 0.15 ms.
+	// bytes of documents after which a bundle is full. 16 468 pages of documentation, 412 MB, take 102 MB in
+	// frames of one document, 68 MB in bundles of 64 KiB, 55 MB of 256 KiB, 49 MB of 1 MiB. Unpacking one takes
+	// some 0.15 ms.
 	bundleBytes = 256 << 10
 	// bytes of the largest document that shares a bundle, or is encoded behind its worker
 	maxBundled = 512 << 10
@@ -46,7 +37,6 @@ type bundleIndex struct {
 	start int      // of the payload within the frame
 }
 
-// size is how many bytes the unpacked bundle has.
 func (x *bundleIndex) size() int {
 	if len(x.ends) == 0 {
 		return 0
@@ -126,7 +116,6 @@ func (c *unpackedBundles) append(dst []byte, at record.Place) (b []byte, cached 
 	return b, true, err
 }
 
-// append appends a document to dst.
 func (u *unpackedBundle) append(dst []byte, doc uint32) ([]byte, error) {
 	from, to, ok := u.index.bounds(doc)
 	if !ok {
@@ -135,7 +124,6 @@ func (u *unpackedBundle) append(dst []byte, doc uint32) ([]byte, error) {
 	return append(dst, u.out[from:to]...), nil
 }
 
-// add keeps a bundle.
 func (c *unpackedBundles) add(u *unpackedBundle) {
 	u.at.Doc = 0
 	c.mu.Lock()
@@ -146,7 +134,6 @@ func (c *unpackedBundles) add(u *unpackedBundle) {
 	}
 }
 
-// buffer returns memory for a bundle to come.
 func (c *unpackedBundles) buffer() (b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +156,6 @@ func placeOf(frame record.Place, doc uint32, count int) record.Place {
 	return frame
 }
 
-// unbundle unpacks a bundle, appending to out.
 func (r *FrameReader) unbundle(out, raw []byte, x *bundleIndex) ([]byte, error) {
 	got, err := r.dec.DecodeAll(raw[x.start:], slices.Grow(out, x.size()+decodeSlack))
 	if err != nil {
@@ -188,29 +174,22 @@ func (p *Packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 	}
 	doc, cached, err := p.unpacked.append(r.out[:0], at)
 	if !cached {
-		doc, err = r.document(p, at)
+		var raw, out []byte
+		var x bundleIndex
+		if raw, err = p.Frame(r, at); err == nil {
+			x, err = parseBundle(raw)
+		}
+		if err == nil {
+			out, err = r.unbundle(p.unpacked.buffer(), raw, &x)
+		}
+		if err != nil {
+			return nil, err
+		}
+		u := &unpackedBundle{at, out, x}
+		doc, err = u.append(r.out[:0], at.Doc)
+		p.unpacked.add(u)
 	}
 	r.out = r.kept(doc)
-	return doc, err
-}
-
-// document is that of packs, for one whose bundle is not in memory.
-func (r *FrameReader) document(p *Packs, at record.Place) ([]byte, error) {
-	raw, err := p.Frame(r, at)
-	if err != nil {
-		return nil, err
-	}
-	x, err := parseBundle(raw)
-	if err != nil {
-		return nil, err
-	}
-	out, err := r.unbundle(p.unpacked.buffer(), raw, &x)
-	if err != nil {
-		return nil, err
-	}
-	u := &unpackedBundle{at, out, x}
-	doc, err := u.append(r.out[:0], at.Doc)
-	p.unpacked.add(u)
 	return doc, err
 }
 

@@ -17,24 +17,15 @@ import (
 )
 
 // A document that changes a little, or says nearly what another one says, is written as a delta over the full
-// frame of an older document, or one of the documents of a bundle, its base:
-//
-//	magic   4 bytes: "mPd2", "mPd3"
-//	length  4 bytes, little endian: bytes of what follows the checksum
-//	crc32c  4 bytes, little endian: of the same
-//	base    place of the base: pack 4 bytes, offset 8, length 4, little endian; in "mPd3", whose base is one of
-//	        the documents of a frame of many, its number follows, 4 bytes
-//	sum     4 bytes, little endian: the crc32c of the payload of the base, unpacked
-//	depth   1 byte: 1. Older versions wrote deltas over deltas, up to 8: that of the base is one less
-//	payload as that of a full frame, in zstd, with the whole payload of the base as a raw dictionary (RFC 8878,
-//	        section 5)
+// frame of an older document, or one of the documents of a bundle, its base: a raw dictionary (RFC 8878,
+// section 5). Older versions wrote deltas over deltas, up to a depth of 8: that of the base is one less.
 //
 // A base is in use as long as a delta over it is, whether or not a record refers to it. When Compact moves a
 // base it writes the deltas over it again; one over another delta is then made over the full frame below.
 const (
 	deltaMagic     = "mPd2"
-	deltaHeader    = 21 // bytes between the checksum and the payload
-	manyDeltaMagic = "mPd3"
+	deltaHeader    = 21     // bytes between the checksum and the payload
+	manyDeltaMagic = "mPd3" // over one of the documents of a frame of many
 	manyHeader     = deltaHeader + 4
 	deltaPeek      = HeaderSize + manyHeader // bytes that hold the header of any delta
 
@@ -55,8 +46,8 @@ func ParseDelta(raw []byte) (d DeltaHeader, ok bool) {
 	if len(raw) < 4 || !isDelta(raw) {
 		return d, false
 	}
-	magic := string(raw[:4])
-	if magic == manyDeltaMagic {
+	many := string(raw[:4]) == manyDeltaMagic
+	if many {
 		d.Base.Doc = 1
 	}
 	if len(raw) < d.Start() {
@@ -64,12 +55,12 @@ func ParseDelta(raw []byte) (d DeltaHeader, ok bool) {
 	}
 	le, b := binary.LittleEndian, raw[HeaderSize:]
 	d.Base.Pack, d.Base.Off, d.Base.Len = le.Uint32(b), int64(le.Uint64(b[4:])), le.Uint32(b[12:])
-	if b = b[16:]; d.Base.Doc > 0 {
+	if b = b[16:]; many {
 		d.Base.Doc, b = le.Uint32(b), b[4:]
 	}
 	d.Sum = le.Uint32(b)
 	d.Depth = b[4]
-	return d, magic != manyDeltaMagic || d.Base.Doc > 0
+	return d, !many || d.Base.Doc > 0
 }
 
 // Start is where the payload of the delta begins.
@@ -99,7 +90,6 @@ func (d *DeltaHeader) Put(raw []byte) {
 	seal(raw)
 }
 
-// isDelta reports whether a frame, or its beginning, says that it is a delta.
 func isDelta(raw []byte) bool {
 	magic := string(raw[:4])
 	return magic == deltaMagic || magic == manyDeltaMagic
@@ -180,7 +170,6 @@ func (p *Packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, erro
 	return out, err
 }
 
-// base unpacks the base of a delta.
 func (p *Packs) base(r *FrameReader, d *DeltaHeader) ([]byte, error) {
 	at := d.Base
 	if to, ok := r.Moved[at]; ok {

@@ -22,29 +22,27 @@ import (
 func (s *Frames) AppendFrameOver(
 	w *FrameWriter, m FrameMeta, links, body []byte, old, like record.Place,
 ) (record.Place, error) {
-	if err := w.fill(w.head(m), links, body); err != nil {
+	if err := w.fill(m, links, body); err != nil {
 		return record.Place{}, err
 	}
 	if s.Plain { // a delta over a rest would be lost with it
 		return s.keep(w)
 	}
-	raw := s.over(w, old, smallDelta)
+	over := func(at record.Place, small int) []byte {
+		// where the other document is not written yet, mostly both get into one bundle, which takes as little
+		if at, written := s.place(at); written && at.Len > 0 {
+			return w.over(s.Packs, at, small)
+		}
+		return nil
+	}
+	raw := over(old, smallDelta)
 	if like.Len > 0 && (raw == nil || len(raw) > len(w.buf)/8) {
-		raw = s.over(w, like, likeDelta)
+		raw = over(like, likeDelta)
 	}
 	if raw == nil {
 		return s.keep(w)
 	}
 	return s.Append(raw)
-}
-
-// over is the document that w was filled with as a delta; nil when it does not pay, also because the document
-// that it would be over is not written yet: mostly both get into one bundle, where it takes as little.
-func (s *Frames) over(w *FrameWriter, at record.Place, small int) []byte {
-	if at, written := s.place(at); written && at.Len > 0 {
-		return w.over(s.Packs, at, small)
-	}
-	return nil
 }
 
 // over returns the document that w was filled with as a delta over the full frame of the one at a place, nil
@@ -88,7 +86,9 @@ func (w *FrameWriter) over(p *Packs, at record.Place, small int) []byte {
 		if size > middleDelta {
 			level = zstd.SpeedBetterCompression
 		}
-		large, err := newDeltaEncoder(min(1<<bits.Len(uint(size)), maxWindow), level, dict)
+		large, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level),
+			zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true),
+			zstd.WithWindowSize(min(1<<bits.Len(uint(size)), maxWindow)), zstd.WithEncoderDictRaw(0, dict))
 		if err != nil {
 			return nil // the base is nothing that can be a dictionary
 		}
@@ -117,9 +117,3 @@ const (
 	// what can be seen back that far is found at less cost
 	middleDelta = 1 << 20
 )
-
-func newDeltaEncoder(window int, level zstd.EncoderLevel, dict []byte) (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level),
-		zstd.WithEncoderCRC(false),
-		zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(window), zstd.WithEncoderDictRaw(0, dict))
-}

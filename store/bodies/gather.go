@@ -43,18 +43,6 @@ const gatheredPack = math.MaxUint32
 // waits reports whether the place of a document is one that only Frames knows.
 func waits(at record.Place) bool { return at.Pack == gatheredPack }
 
-// gather takes a document, by the payload of its frame.
-func (s *Frames) gather(payload []byte) record.Place {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.raw)+len(payload) > bundleBytes {
-		s.write()
-	}
-	s.raw = append(s.raw, payload...)
-	s.ends = append(s.ends, uint32(len(s.raw)))
-	return record.Place{Pack: gatheredPack, Off: int64(len(s.written)) + 1, Len: uint32(len(s.ends))}
-}
-
 // write writes the bundle to come. The caller holds mu.
 func (s *Frames) write() {
 	if len(s.ends) > 0 && s.failed == nil {
@@ -99,7 +87,7 @@ func (s *Frames) place(at record.Place) (_ record.Place, ok bool) {
 // place that it returns is to be committed, and until then the document cannot be read. Safe for concurrent
 // use with a FrameWriter for each goroutine.
 func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
-	if err := w.fill(w.head(m), links, body); err != nil {
+	if err := w.fill(m, links, body); err != nil {
 		return record.Place{}, err
 	}
 	return s.keep(w)
@@ -107,11 +95,19 @@ func (s *Frames) GatherFrame(w *FrameWriter, m FrameMeta, links, body []byte) (r
 
 // keep gathers the document that w was filled with. A large one, and one of a one-off mirror, is appended.
 func (s *Frames) keep(w *FrameWriter) (record.Place, error) {
-	if payload := w.buf[HeaderSize:]; !s.Plain && len(payload) <= maxBundled {
-		return s.gather(payload), nil
+	payload := w.buf[HeaderSize:]
+	if s.Plain || len(payload) > maxBundled {
+		defer w.letGo()
+		return s.Append(w.pack())
 	}
-	defer w.letGo()
-	return s.Append(w.pack())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.raw)+len(payload) > bundleBytes {
+		s.write()
+	}
+	s.raw = append(s.raw, payload...)
+	s.ends = append(s.ends, uint32(len(s.raw)))
+	return record.Place{Pack: gatheredPack, Off: int64(len(s.written)) + 1, Len: uint32(len(s.ends))}, nil
 }
 
 // Placed returns the record of a result with the place of its document in the packs.
@@ -130,7 +126,7 @@ func (s *Frames) Placed(d *record.Done) (*record.Resource, error) {
 
 // AppendFrame stores a document by itself.
 func (s *Frames) AppendFrame(w *FrameWriter, m FrameMeta, links, body []byte) (record.Place, error) {
-	if err := w.fill(w.head(m), links, body); err != nil {
+	if err := w.fill(m, links, body); err != nil {
 		return record.Place{}, err
 	}
 	return s.Append(w.pack())

@@ -19,26 +19,19 @@ import (
 	"mirrord/store/record"
 )
 
-// The heads of answers (package heads) lie in files of their own, "heads.1" and so on, of which the last one
-// is appended to. They are bundles, as those of the packs, whose documents are
-//
-//	crc32c  4 bytes, little endian: of the URL
-//	head    as heads.Head.Append writes it
-//
-// Folding adds the heads of a part of the journal in the order of their URLs, so that heads like one another
-// share a bundle. A head costs 30 to 60 bytes in a bundle of 64, beside its random bytes. A record says where
-// its heads lie. Bundles are appended and synced before the records that refer to them are committed; what
-// lies behind the last committed one is cut off before the next is written.
+// The heads of answers (package heads) lie in bundles in files of their own, of which the last one is
+// appended to. Folding adds the heads of a part of the journal in the order of their URLs, so that heads like
+// one another share a bundle. A head costs 30 to 60 bytes in a bundle of 64, beside its random bytes. Bundles
+// are appended and synced before the records that refer to them are committed; what lies behind the last
+// committed one is cut off before the next is written.
 const (
-	headsName    = "heads."
-	headsShift   = 6               // bits of a place that are the number of the head in its bundle
-	headsAtOnce  = 1 << headsShift // heads of a bundle
-	headsBytes   = 32 << 10        // bytes of heads after which a bundle is full
-	headsCached  = 16              // bundles that were read last
-	maxHeads     = 8 << 20         // bytes of a bundle that are believed
-	maxAnswers   = 64 << 20        // bytes of the heads of a batch that are believed
-	headsBegin   = 4               // bytes of the sum of the URL
-	maxHeadsFile = 1 << 56         // bytes of a file: it is not followed by another one when it is full
+	headsAtOnce  = 1 << 6   // heads of a bundle: 6 bits of a place are the number of the head in it
+	headsBytes   = 32 << 10 // bytes of heads after which a bundle is full
+	headsCached  = 16       // bundles that were read last
+	maxHeads     = 8 << 20  // bytes of a bundle that are believed
+	maxAnswers   = 64 << 20 // bytes of the heads of a batch that are believed
+	headsBegin   = 4        // bytes of the sum of the URL
+	maxHeadsFile = 1 << 56  // bytes of a file: it is not followed by another one when it is full
 )
 
 // HeadFiles are the files of heads of one site. Reads may run beside the one writer.
@@ -69,7 +62,7 @@ func (s *Frames) OpenHeads(site *os.Root) (*HeadFiles, error) {
 }
 
 // HeadsFile is the name of the file of heads with a number.
-func HeadsFile(n uint32) string { return fmt.Sprintf("%s%d", headsName, n) }
+func HeadsFile(n uint32) string { return fmt.Sprintf("heads.%d", n) }
 
 // Read reads the head of an answer for a URL. One that cannot be read is ErrDamaged.
 func (f *HeadFiles) Read(url string, at record.HeadPlace) (h *heads.Head, err error) {
@@ -238,7 +231,6 @@ func (f *HeadFiles) Skip(last uint32) (before uint32, err error) {
 	return before, err
 }
 
-// Remove removes a file.
 func (f *HeadFiles) Remove(n uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -246,7 +238,6 @@ func (f *HeadFiles) Remove(n uint32) error {
 	return f.Packs.Remove(n)
 }
 
-// Close lets go of the files.
 func (f *HeadFiles) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

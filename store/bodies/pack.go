@@ -22,21 +22,12 @@ import (
 	"mirrord/store/record"
 )
 
-// A pack is a sequence of frames, of which delta.go and bundle.go describe some, and this the others:
-//
-//	magic   4 bytes: "mPk1" for a payload in zstd, "mPq1" for S2, "mPr1" for a plain one
-//	length  4 bytes, little endian: bytes of the payload
-//	crc32c  4 bytes, little endian: of the payload
-//	payload uvarint length, FrameMeta; uvarint length, links; body
-//
-// A one-off mirror writes plain frames, of which rest.go says what takes their place: frames in S2 where that
-// is no rest.
-//
-// The links name other URLs by their numbers in site.db.
+// A pack is a sequence of frames, which package store describes. The links of a document name other URLs by
+// their numbers in site.db.
 const (
-	frameMagic = "mPk1"
-	quickMagic = "mPq1"
-	plainMagic = "mPr1"
+	frameMagic = "mPk1"    // in zstd
+	quickMagic = "mPq1"    // in S2: of a one-off mirror, what has no rest
+	plainMagic = "mPr1"    // as it came: of a one-off mirror during a run
 	HeaderSize = 12        // bytes of a header
 	maxPack    = 256 << 20 // bytes after which a new pack is begun
 	maxFrame   = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
@@ -79,7 +70,6 @@ type frameEncoder struct {
 	joined []byte // a base and its delta
 }
 
-// full appends the frame of a payload to b.
 func (e *frameEncoder) full(b, payload []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -141,14 +131,10 @@ func (e *frameEncoder) ready() *zstdfast.Encoder {
 // errLarge says that a document is larger than what would be read again.
 var errLarge = fmt.Errorf("a document of more than %d bytes cannot be stored", maxFrame)
 
-// head returns the bytes of a head. They are valid until the next call.
-func (w *FrameWriter) head(m FrameMeta) []byte {
-	w.meta = m.append(w.meta[:0])
-	return w.meta
-}
-
 // fill puts a payload into buf, behind the space for a header.
-func (w *FrameWriter) fill(meta, links, body []byte) error {
+func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
+	meta := m.append(w.meta[:0])
+	w.meta = meta
 	n := HeaderSize + len(meta) + len(links) + 2*binary.MaxVarintLen64 + len(body)
 	if n > maxFrame {
 		return errLarge
@@ -169,12 +155,6 @@ func (w *FrameWriter) pack() []byte {
 		return w.buf
 	}
 	w.out = w.encoder.full(w.out[:0], w.buf[HeaderSize:])
-	return w.out
-}
-
-// packS2 returns a frame of a payload, in S2.
-func (w *FrameWriter) packS2(magic string, payload []byte) []byte {
-	w.out = appendS2(slices.Grow(w.out[:0], roomForS2(payload)), magic, payload)
 	return w.out
 }
 
@@ -225,7 +205,6 @@ type FrameReader struct {
 	file  *bufio.Reader // of published files; nil until there is one
 }
 
-// NewFrameReader returns a decoder.
 func NewFrameReader() *FrameReader { return &FrameReader{dec: zstdfast.NewDecoder(maxFrame)} }
 
 // Release frees the memory outside of the heap. The last frame must no longer be used.
@@ -304,7 +283,6 @@ func (r *FrameReader) unpackS2(payload []byte) ([]byte, error) {
 	return out, nil
 }
 
-// split parts a payload.
 func split(payload []byte) (Frame, error) {
 	d := binread.Reader{Rest: payload}
 	var f Frame

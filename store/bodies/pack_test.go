@@ -24,7 +24,7 @@ import (
 
 func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
 	t.Helper()
-	if err := w.fill(w.head(m), links, body); err != nil {
+	if err := w.fill(m, links, body); err != nil {
 		t.Fatal(err)
 	}
 	return bytes.Clone(w.pack())
@@ -33,7 +33,7 @@ func encodeFrame(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) 
 // encodePlain makes a frame as one-off mirrors wrote them once.
 func encodePlain(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
 	t.Helper()
-	if err := w.fill(w.head(m), links, body); err != nil {
+	if err := w.fill(m, links, body); err != nil {
 		t.Fatal(err)
 	}
 	seal(w.buf)
@@ -43,10 +43,11 @@ func encodePlain(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) 
 // encodeQuick makes a frame as one-off mirrors write them.
 func encodeQuick(t testing.TB, w *FrameWriter, m FrameMeta, links, body []byte) []byte {
 	t.Helper()
-	if err := w.fill(w.head(m), links, body); err != nil {
+	if err := w.fill(m, links, body); err != nil {
 		t.Fatal(err)
 	}
-	return bytes.Clone(w.packS2(quickMagic, w.buf[HeaderSize:]))
+	payload := w.buf[HeaderSize:]
+	return appendS2(make([]byte, 0, roomForS2(payload)), quickMagic, payload)
 }
 
 func decodeFrame(r *FrameReader, raw []byte) (Frame, error) {

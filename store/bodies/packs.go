@@ -310,7 +310,6 @@ func believable(at record.Place, f *os.File) error {
 	return nil
 }
 
-// Close lets go of the packs and their folder.
 func (p *Packs) Close() error {
 	p.Forget()
 	var err error
@@ -328,7 +327,7 @@ func (p *Packs) Finish() error {
 	return p.roll()
 }
 
-// Remove removes a pack.
+// Remove removes a pack, which may be missing.
 func (p *Packs) Remove(n uint32) error {
 	p.unpacked.drop(n)
 	p.mu.Lock()
@@ -337,10 +336,7 @@ func (p *Packs) Remove(n uint32) error {
 		f.Close() // read only: nothing can be lost
 		delete(p.files, n)
 	}
-	if err := p.root.Remove(p.name(n)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return disk.Err("remove pack", err)
-	}
-	return nil
+	return disk.Err("remove pack", disk.RemoveIn(p.root, p.name(n)))
 }
 
 // Skip begins after the pack with a number, so that a reader with an older pack of that number open does

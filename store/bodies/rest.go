@@ -22,17 +22,10 @@ import (
 )
 
 // A rest is the part of a one-off mirror's document that its published file lacks: its links, and what
-// relocation replaced. Its frame has the header of all frames, with the magic "mPo2", and a payload in S2:
-//
-//	string path of the file; 32 bytes, the quick digest of the document; string FrameMeta; string links
-//	uvarint count of replacements; each: uvarint start in the file minus the end before, uvarint length
-//	        there, string of the document
-//
-// The digest says whether the file is still what it was. Older versions, with the magic "mPo1", had it in the
-// head of the document alone.
+// relocation replaced. The digest of the document, a quick one, says whether the file is still what it was.
 const (
 	restMagic  = "mPo2"
-	olderRests = "mPo1"
+	olderRests = "mPo1" // which had the digest in the head of the document alone
 )
 
 func isRest(raw []byte) bool {
@@ -60,7 +53,9 @@ func (w *FrameWriter) Rest(path string, f *Frame, spans []relocate.Span) []byte 
 		end = s.To
 	}
 	w.buf = b
-	return w.packS2(restMagic, w.buf[HeaderSize:])
+	payload := b[HeaderSize:]
+	w.out = appendS2(slices.Grow(w.out[:0], roomForS2(payload)), restMagic, payload)
+	return w.out
 }
 
 // rest makes the payload of a full frame of a rest and the published file that it belongs to, of which only a
@@ -153,7 +148,6 @@ func (r *FrameReader) putBack(out []byte, file io.Reader, size uint64, d *binrea
 // fileBuffer is how many bytes of a published file are buffered while it is converted.
 const fileBuffer = 32 << 10
 
-// publishedFile opens the file to which a rest belongs.
 func (p *Packs) publishedFile(path string) (f *os.File, size int64, err error) {
 	if p.Published == nil {
 		return nil, 0, errors.New("nothing is published")

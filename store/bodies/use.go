@@ -3,7 +3,6 @@
 package bodies
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -55,9 +54,7 @@ func Measure(p *Packs, uses []*PackUse) error {
 
 // Sort puts the places in order, each once.
 func (u *PackUse) Sort() {
-	slices.SortFunc(u.Places, func(a, b record.Place) int {
-		return cmp.Or(cmp.Compare(a.Off, b.Off), cmp.Compare(a.Len, b.Len), cmp.Compare(a.Doc, b.Doc))
-	})
+	slices.SortFunc(u.Places, record.Place.Compare)
 	u.Places = slices.Compact(u.Places)
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // Documents that no record and no history refers to stay in their pack as holes. Compact copies the rest of
-// a pack with many holes to the end of the last one, points the records there in one transaction, and
-// removes the file. A crash leaves the old pack in use, or an unused one that the next call removes.
+// a pack with many holes to the end of the last one, points the records there, and removes the file. A crash
+// leaves the old pack in use, or an unused one that the next call removes.
 //
 // The base of a delta that is in use is in use too. When it moves, so do the deltas over it, wherever they
 // lie, because they say where it is.
@@ -159,7 +159,6 @@ func worth(u *bodies.PackUse, last uint32) bool {
 	return few && !u.Pinned && (u.Num < last || (u.Num == last && u.Size-u.Live >= minHoles))
 }
 
-// uses lists all pack files by number, and the deltas in use.
 func (s *Compactor) uses(ctx context.Context) ([]*bodies.PackUse, []*delta, error) {
 	uses, held, err := s.byRecords(ctx)
 	if err != nil {
@@ -265,7 +264,6 @@ func (s *Compactor) deltasInUse(ctx context.Context, uses []*bodies.PackUse) (ou
 	return out, nil
 }
 
-// dropPacks removes packs that nothing refers to.
 func (s *Compactor) dropPacks(packs []*bodies.PackUse, c *Compaction) error {
 	for _, u := range packs {
 		if err := s.Owned(); err != nil {

@@ -42,8 +42,13 @@ func (s *Compactor) CompactHeads(ctx context.Context, dry bool) (freed int64, er
 	if last, err = s.Records.BeginHeads(last); err != nil {
 		return 0, err
 	}
-	err = s.Records.MoveHeads(func(r *record.Resource, now record.HeadPlace) (bool, error) {
-		return s.moveHeads(r, now, last), ctx.Err()
+	err = s.Records.MoveHeads(func(r *record.Resource, now record.HeadPlace) (moved bool, err error) {
+		for _, at := range [...]*record.HeadPlace{&r.Head, &r.LastHead} {
+			if !at.IsZero() && at.File <= last {
+				*at, moved = s.moveHead(r.URL, *at, now), true
+			}
+		}
+		return moved, ctx.Err()
 	})
 	if err != nil {
 		return 0, err
@@ -89,18 +94,7 @@ func (s *Compactor) headUses(ctx context.Context) (uses []*bodies.PackUse, again
 	return uses, again, bodies.Measure(s.Heads.Packs, uses)
 }
 
-// moveHeads writes the heads of a record again, as far as they lie in files up to last, and reports whether
-// there are such. A head that cannot be read is lost.
-func (s *Compactor) moveHeads(r *record.Resource, now record.HeadPlace, last uint32) (moved bool) {
-	for _, at := range [...]*record.HeadPlace{&r.Head, &r.LastHead} {
-		if !at.IsZero() && at.File <= last {
-			*at, moved = s.moveHead(r.URL, *at, now), true
-		}
-	}
-	return moved
-}
-
-// moveHead appends a head again, unless it is the one at base.
+// moveHead appends a head again, unless it is the one at base. One that cannot be read is lost.
 func (s *Compactor) moveHead(u site.URL, at, base record.HeadPlace) record.HeadPlace {
 	h, err := s.Heads.Read(u.String(), at)
 	if err != nil {

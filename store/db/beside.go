@@ -168,10 +168,9 @@ func (o *Options) CopyName() string {
 	return filepath.Join(dir, "."+name+".next")
 }
 
-// clone makes a copy of the file, which is locked, and syncs it.
 func (o *Options) clone(f *os.File) (_ *os.File, err error) {
 	name := o.CopyName()
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+	if err := disk.UnlessGone(os.Remove(name)); err != nil { // of a process that was killed
 		return nil, err
 	}
 	next, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, o.Mode)
@@ -198,8 +197,8 @@ func (o *Options) clone(f *os.File) (_ *os.File, err error) {
 // leaves this one in use, and a file that the next call removes. No other process may write this one.
 func (o Options) MakeNext(fill func(next *DB) error) error {
 	o.Path, o.Fresh, o.Known, o.held, o.Shared = o.CopyName(), true, nil, nil, false
-	err := os.Remove(o.Path)
-	if err == nil || errors.Is(err, fs.ErrNotExist) { // of a process that was killed
+	err := disk.UnlessGone(os.Remove(o.Path)) // of a process that was killed
+	if err == nil {
 		err = o.fill(fill)
 	}
 	if err != nil {

@@ -54,7 +54,6 @@ func (d *DB) convert() error {
 	return disk.Err("convert "+filepath.Base(d.Path), d.Update(seal))
 }
 
-// unsealed reports whether a database has values, and no checksums, and its format, 0 for none.
 func (d *DB) unsealed() (format uint32, is bool, err error) {
 	err = d.View(func(t *Tx) error {
 		tx := t.tx
@@ -72,7 +71,6 @@ func (d *DB) unsealed() (format uint32, is bool, err error) {
 	return format, is, err
 }
 
-// seal gives all values their checksums.
 func seal(t *Tx) error {
 	err := t.tx.ForEach(func(name []byte, _ *bolt.Bucket) error {
 		t.Bucket(name).tally = new(tally)
@@ -92,7 +90,6 @@ func seal(t *Tx) error {
 	return err
 }
 
-// seal gives the values of a bucket their checksums.
 func (b *Bucket) seal() error {
 	var keys, values [][]byte
 	err := b.b.ForEach(func(k, v []byte) error {

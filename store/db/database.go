@@ -156,7 +156,14 @@ func (d *DB) openFile() (_ *os.File, err error) {
 	} else if d.Fresh {
 		flag |= os.O_CREATE
 	}
-	f, err := d.openOrHeld(flag)
+	if d.held != nil {
+		f, err := sameOpen(d.held)
+		if err == nil {
+			d.File, d.fd = f, int(f.Fd())
+		}
+		return f, err
+	}
+	f, err := os.OpenFile(d.Path, flag, d.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -165,10 +172,6 @@ func (d *DB) openFile() (_ *os.File, err error) {
 			f.Close()
 		}
 	}()
-	if d.held != nil {
-		d.File, d.fd = f, int(f.Fd())
-		return f, nil
-	}
 	if f, err = d.lock(f); err != nil {
 		return nil, err
 	}
@@ -202,15 +205,6 @@ func (d *DB) openFile() (_ *os.File, err error) {
 	return f, nil
 }
 
-// openOrHeld opens the file. Of one that is held it returns another descriptor, which has the same lock.
-func (o *Options) openOrHeld(flag int) (*os.File, error) {
-	if o.held == nil {
-		return os.OpenFile(o.Path, flag, o.Mode)
-	}
-	return sameOpen(o.held)
-}
-
-// check looks at all pages of the file.
 func (d *DB) check(f *os.File, fi fs.FileInfo) error {
 	commit, known := d.lastCommit(f)
 	if known && d.Known.has(d.Path, fi, commit) {
@@ -225,7 +219,6 @@ func (d *DB) check(f *os.File, fi fs.FileInfo) error {
 	return nil
 }
 
-// lastCommit reads what a file is known by.
 func (d *DB) lastCommit(f *os.File) (commit dbpages.Commit, ok bool) {
 	if d.Known == nil {
 		return commit, false
@@ -311,7 +304,9 @@ func (d *DB) transact(f func(*Tx) error, write bool) (err error) {
 			err = d.DamagedValue(err)
 		}
 	}()
-	if d.cut() { // beginning a transaction would fault with a lock held that others wait for
+	// it never shrinks by itself; beginning a transaction would fault with a lock held that others wait for
+	var st syscall.Stat_t
+	if syscall.Fstat(d.fd, &st) == nil && st.Size < d.size {
 		return d.fail(d.Damaged(errors.New("the file was cut short while it was open")))
 	}
 	logged := false
@@ -371,12 +366,6 @@ func (d *DB) paused(f func()) (done bool) {
 	return done
 }
 
-// cut reports whether the file is shorter than it was when it was opened: it never shrinks by itself.
-func (d *DB) cut() bool {
-	var st syscall.Stat_t
-	return syscall.Fstat(d.fd, &st) == nil && st.Size < d.size
-}
-
 // fail makes err what every later transaction returns, unless there was an error before it.
 func (d *DB) fail(err error) error {
 	d.Known.forget(d.Path)
@@ -434,7 +423,6 @@ func (o *Options) DamagedValue(err error) error {
 	return err
 }
 
-// DropPages gives the memory of the pages that were looked at back.
 func (d *DB) DropPages() {
 	d.View(func(tx *Tx) error { // while it is open the mapping stays
 		tx.dropPages()
@@ -472,7 +460,6 @@ func closeFile(d *DB) (err error) {
 	return d.bolt.Close()
 }
 
-// release closes the file without bbolt.
 func (d *DB) release() error {
 	d.Journal.close()
 	var err error

@@ -117,7 +117,6 @@ func catchUp(
 	return true, err
 }
 
-// makeAgain makes the changes of an entry.
 func makeAgain(d *DB, tx uint64, changes []byte) error {
 	return d.Update(func(t *Tx) error {
 		t.number = tx
@@ -125,7 +124,6 @@ func makeAgain(d *DB, tx uint64, changes []byte) error {
 	})
 }
 
-// redo makes the changes of an entry in a transaction.
 func redo(t *Tx, changes []byte) error {
 	return log.Changes(changes, func(what byte, bucket, key, value []byte) error {
 		b, err := t.CreateBucketIfNotExists(bucket)
@@ -151,7 +149,6 @@ func redo(t *Tx, changes []byte) error {
 	})
 }
 
-// comesTo is an error when a tally is not the one that was written.
 func (b *Bucket) comesTo(now tally, written []byte) error {
 	var want tally
 	if want.decode(written) && now.same(want) {

@@ -50,7 +50,6 @@ func (j *LogJournal) Now() *Batches {
 	return &now
 }
 
-// add takes an entry that was written to a segment.
 func (j *LogJournal) add(segment *os.File, e log.Entry, end []byte, urls uint32) (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -116,7 +116,6 @@ func (t *Tx) Logged() (number uint64, ok bool) {
 	return (&Bucket{b: sums, t: t, name: bSums}).Number(kLogged)
 }
 
-// note takes a change into the log.
 func (t *Tx) note(what byte, bucket []byte, rest ...[]byte) {
 	if t.redo != nil {
 		t.changes = log.AppendChange(t.changes, what, bucket, rest...)
@@ -187,7 +186,6 @@ func (t *Tx) Bucket(name []byte) *Bucket {
 	return t.known(name, t.tx.Bucket(name))
 }
 
-// known wraps a bucket at the top.
 func (t *Tx) known(name []byte, b *bolt.Bucket) *Bucket {
 	if b == nil {
 		return nil
@@ -259,7 +257,6 @@ func (b *Bucket) opened(key, v []byte) []byte {
 
 var errSeal = errors.New("the value is not what was written")
 
-// sealOf returns the checksum of a value.
 func sealOf(bucket, key, v []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	sum := crc32.Update(0, table, bucket)
@@ -331,7 +328,7 @@ func (t *Tx) tallyOf(name []byte) *tally {
 	return out
 }
 
-// hasValues reports whether a bucket at the top has any value.
+// hasValues reports whether a bucket at the top has any value; buckets in it have no tally.
 func (t *Tx) hasValues(name []byte) bool {
 	b := t.tx.Bucket(name)
 	if b == nil {
@@ -339,7 +336,7 @@ func (t *Tx) hasValues(name []byte) bool {
 	}
 	c := b.Cursor()
 	k, v := c.First()
-	for (k != nil) && (v == nil) { // buckets in it have no tally
+	for (k != nil) && (v == nil) {
 		k, v = c.Next()
 	}
 	return k != nil
@@ -368,7 +365,6 @@ func (b *Bucket) CreateBucket(name []byte) (*Bucket, error) {
 	return b.within(name, made), err
 }
 
-// DeleteBucket removes a bucket in this one.
 func (b *Bucket) DeleteBucket(name []byte) error { return b.b.DeleteBucket(name) }
 
 func (b *Bucket) within(name []byte, in *bolt.Bucket) *Bucket {
@@ -394,7 +390,6 @@ func (b *Bucket) From(key []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Clear removes all values.
 func (b *Bucket) Clear() (err error) {
 	c := b.Cursor()
 	for k, _ := c.First(); k != nil && err == nil; k, _ = c.First() {
@@ -429,13 +424,10 @@ func (c *Cursor) at(k, v []byte) (key, value []byte) {
 // First moves to the first key; nil at the end, as for the other moves.
 func (c *Cursor) First() (key, value []byte) { return c.at(c.c.First()) }
 
-// Last moves to the last key.
 func (c *Cursor) Last() (key, value []byte) { return c.at(c.c.Last()) }
 
-// Next moves to the next key.
 func (c *Cursor) Next() (key, value []byte) { return c.at(c.c.Next()) }
 
-// Prev moves to the key before.
 func (c *Cursor) Prev() (key, value []byte) { return c.at(c.c.Prev()) }
 
 // Seek moves to the first key that is not below one.

@@ -163,7 +163,6 @@ func (c *OpenDirs) yields(err error) bool {
 	return true
 }
 
-// begin opens a folder.
 func (c *OpenDirs) begin(dir string) (*OpenDir, error) {
 	r, err := c.Root.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) && !c.Look {

@@ -12,30 +12,24 @@ import (
 )
 
 // SyncDir makes the names in a folder survive loss of power.
-func SyncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func SyncDir(name string) error { return closedAfter((*os.File).Sync)(os.Open(name)) }
+
+// SyncIn is SyncDir for a folder below one that is open.
+func SyncIn(root *os.Root, name string) error { return closedAfter((*os.File).Sync)(root.Open(name)) }
 
 // SyncFSOf is SyncFS for the file system of a folder.
 func SyncFSOf(dir string) error {
-	d, err := os.Open(dir)
-	if err == nil {
-		err = errors.Join(SyncFS(int(d.Fd())), d.Close())
-	}
-	return err
+	return closedAfter(func(d *os.File) error { return SyncFS(int(d.Fd())) })(os.Open(dir))
 }
 
-// SyncIn is SyncDir for a folder below one that is open.
-func SyncIn(root *os.Root, name string) error {
-	d, err := root.Open(name)
-	if err != nil {
+// closedAfter makes a function of a file that was opened, which is closed then.
+func closedAfter(f func(*os.File) error) func(d *os.File, err error) error {
+	return func(d *os.File, err error) error {
+		if err == nil {
+			err = errors.Join(f(d), d.Close())
+		}
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Replace replaces a file of a folder by one that is written aside; nil removes it.
@@ -62,10 +56,7 @@ func Replace(dir *os.Root, name string, v []byte, mode os.FileMode, sync bool) e
 
 // RemoveIn removes a file that may be missing.
 func RemoveIn(dir *os.Root, name string) error {
-	if err := dir.Remove(name); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return UnlessGone(dir.Remove(name))
 }
 
 // NumberOf is the number to which nameOf gives a name, 0 for other names.

@@ -3,7 +3,6 @@
 package disk
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -15,36 +14,32 @@ import (
 // Linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names
 // are relative and free of "..": they are digests and single elements made by this package.
 func Linkat(oldDir int, oldName string, newDir int, newName string) error {
-	if err := unix.Linkat(oldDir, oldName, newDir, newName, 0); err != nil {
-		return &os.LinkError{
-			Op:  "link",
-			Old: oldName,
-			New: newName,
-			Err: err,
-		}
-	}
-	return nil
+	return linkError("link", oldName, newName, unix.Linkat(oldDir, oldName, newDir, newName, 0))
 }
 
 // Renameat moves a file from one folder to another, and replaces the one there. The names are as those
-// of linkat.
+// of Linkat.
 func Renameat(oldDir *OpenDir, oldName string, newDir *OpenDir, newName string) error {
-	if err := unix.Renameat(oldDir.FD, oldName, newDir.FD, newName); err != nil {
-		return &os.LinkError{
-			Op:  "rename",
-			Old: oldName,
-			New: newName,
-			Err: err,
-		}
-	}
-	return nil
+	return linkError("rename", oldName, newName, unix.Renameat(oldDir.FD, oldName, newDir.FD, newName))
 }
 
-func ignoringEINTR(f func() (int, error)) (int, error) {
+func linkError(op, old, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &os.LinkError{
+		Op:  op,
+		Old: old,
+		New: name,
+		Err: err,
+	}
+}
+
+// flock is flock(2), again after a signal.
+func flock(f *os.File, how int) (err error) {
 	for {
-		n, err := f()
-		if err != unix.EINTR {
-			return n, err
+		if err = unix.Flock(int(f.Fd()), how); err != unix.EINTR {
+			return err
 		}
 	}
 }
@@ -92,8 +87,7 @@ func Flock(f *os.File, alone, wait bool) (ok bool, err error) {
 	if !wait {
 		how |= unix.LOCK_NB
 	}
-	_, err = ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), how) })
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if err = flock(f, how); err == unix.EWOULDBLOCK {
 		return false, nil
 	}
 	return err == nil, err
@@ -114,18 +108,10 @@ func FlockFor(f *os.File, alone bool, wait time.Duration) (ok bool, err error) {
 }
 
 // Funlock gives back a lock of flock at once. Closing the file does not while it is mapped.
-func Funlock(f *os.File) error {
-	_, err := ignoringEINTR(func() (int, error) { return 0, unix.Flock(int(f.Fd()), unix.LOCK_UN) })
-	return err
-}
+func Funlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
 
 // ShareBlocks makes dst share the blocks of src, where the file system can do that.
 func ShareBlocks(dst, src *os.File) error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) }
-
-// NamelessFile makes a file without a name in a folder: it is gone with the process.
-func NamelessFile(dir string) (*os.File, error) {
-	return os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600)
-}
 
 // ChangedWithin reports whether a file was made, renamed or linked in the last d.
 func ChangedWithin(fi fs.FileInfo, d time.Duration) bool {

@@ -97,7 +97,6 @@ type LossReader struct {
 	Lost error
 }
 
-// ReadAt implements io.ReaderAt.
 func (r *LossReader) ReadAt(p []byte, off int64) (int, error) {
 	n, err := r.File.ReadAt(p, off)
 	if u, ok := errors.AsType[*UnreadableError](Unreadable(err)); ok && (r.Lost == nil) {

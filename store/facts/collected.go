@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/home"
 	"mirrord/store/record"
@@ -16,13 +15,11 @@ import (
 // CollectedRecords is the records of a site for a collection of its documents and heads: collect.Records.
 type CollectedRecords struct{ *Records }
 
-// BeginPack implements collect.Records.
-func (s CollectedRecords) BeginPack() error { return s.Update("begin pack", notePacks(s.frames.Packs)) }
+func (s CollectedRecords) BeginPack() error { return s.Update("begin pack", s.notePacks) }
 
-// BeginHeads implements collect.Records.
 func (s CollectedRecords) BeginHeads(last uint32) (before uint32, err error) {
 	err = s.Update("begin heads", func(tx *db.Tx) error {
-		if err := errors.Join(beginHeads(s.heads, tx), flushHeads(s.heads)(tx)); err != nil {
+		if err := errors.Join(s.heads.Begin(tx.Meta().Get(home.KeyHeads)), s.flushHeads(tx)); err != nil {
 			return err
 		}
 		before, err = s.heads.Skip(last)
@@ -31,7 +28,6 @@ func (s CollectedRecords) BeginHeads(last uint32) (before uint32, err error) {
 	return before, err
 }
 
-// MoveHeads implements collect.Records.
 func (s CollectedRecords) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {
 	change := func(tx *db.Tx, past bool, r *record.Resource) (bool, error) {
 		var now record.Resource
@@ -42,10 +38,9 @@ func (s CollectedRecords) MoveHeads(move func(r *record.Resource, now record.Hea
 		}
 		return move(r, now.Head)
 	}
-	return s.rewrite("move heads", true, change, flushHeads(s.heads))
+	return s.rewrite("move heads", true, change, s.flushHeads)
 }
 
-// Repoint implements collect.Records.
 func (s CollectedRecords) Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error {
 	change := func(_ *db.Tx, _ bool, r *record.Resource) (moved bool, err error) {
 		if r.Body != record.PackBody {
@@ -56,7 +51,7 @@ func (s CollectedRecords) Repoint(where func(record.Place) (to record.Place, mov
 		}
 		return moved, err
 	}
-	return s.rewrite("move documents", true, change, notePacks(s.frames.Packs))
+	return s.rewrite("move documents", true, change, s.notePacks)
 }
 
 // ForgetBodies takes the bodies away from records that are no part of the mirror: nothing refers to them.
@@ -89,7 +84,6 @@ func forgetBody(r *record.Resource) (changed bool) {
 	return true
 }
 
-// Bodied implements collect.Records.
 func (s *Records) Bodied(ctx context.Context, f func(r *record.Resource, pinned bool) error) error {
 	pinned := false
 	report := func(r *record.Resource) error {
@@ -105,16 +99,10 @@ func (s *Records) Bodied(ctx context.Context, f func(r *record.Resource, pinned 
 	return s.Replay(nil, func(r *record.Resource, _ []byte, _ bool) error { return report(r) })
 }
 
-// beginHeads makes the heads ready for appending.
-func beginHeads(h *bodies.HeadFiles, tx *db.Tx) error { return h.Begin(tx.Meta().Get(home.KeyHeads)) }
-
-// flushHeads writes the heads that were added.
-func flushHeads(h *bodies.HeadFiles) func(tx *db.Tx) error {
-	return func(tx *db.Tx) error {
-		note, err := h.Flush()
-		if err != nil || note == nil {
-			return err
-		}
-		return tx.Meta().Put(home.KeyHeads, note)
+func (s CollectedRecords) flushHeads(tx *db.Tx) error {
+	note, err := s.heads.Flush()
+	if err != nil || note == nil {
+		return err
 	}
+	return tx.Meta().Put(home.KeyHeads, note)
 }

@@ -7,9 +7,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
-	"mirrord/site"
 	"mirrord/store/db"
 	"mirrord/store/disk"
 	"mirrord/store/home"
@@ -103,9 +103,12 @@ func (c *foldChunk) read() error {
 	return c.site.DB.DamagedValue(err)
 }
 
-// add takes a batch into the chunk.
 func (c *foldChunk) add(b *record.LogBatch) error {
-	item := func(u site.URL, rec, answer []byte, done bool) {
+	item := func(text string, rec, answer []byte, done bool) error {
+		u, err := record.StoredURL(text)
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
 		i := foldItem{
 			key:    u.Key(nil),
 			record: slices.Clone(rec),
@@ -114,40 +117,36 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 		}
 		c.items = append(c.items, i)
 		c.bytes += len(i.key) + len(rec) + len(answer)
+		return nil
 	}
 	for n := range b.News {
 		id := b.First + uint32(n)
 		if !c.Pending(id) {
 			continue
 		}
-		u, err := record.BatchURL([]byte(b.News[n].URL))
-		if err != nil {
-			return err
-		}
 		r := record.Resource{
 			ID:       id,
-			URL:      u,
 			Referrer: b.News[n].Referrer,
 			Depth:    b.News[n].Depth,
 			Requis:   b.News[n].Requis,
 		}
-		item(u, r.Append(nil), nil, false)
+		if err := item(b.News[n].URL, r.Append(nil), nil, false); err != nil {
+			return err
+		}
 	}
 	answers := c.site.frames.ReadAnswers(b.Heads, len(b.Done))
 	var r record.Resource
 	for n := range b.Done {
 		d := &b.Done[n]
-		u, err := record.BatchURL(d.URL)
-		if err != nil {
-			return err
-		}
 		var answer []byte
 		if answers != nil {
 			answer = answers[n]
 		}
-		item(u, d.Record, answer, true)
+		if err := item(string(d.URL), d.Record, answer, true); err != nil {
+			return err
+		}
 		if d.Linked {
-			if err := r.Decode(u, d.Record); err != nil {
+			if err := d.Decode(&r); err != nil {
 				return err
 			}
 			c.links = append(c.links, foldedLinks{r.ID, slices.Clone(d.Targets)})
@@ -160,18 +159,12 @@ func (c *foldChunk) add(b *record.LogBatch) error {
 	return nil
 }
 
-// nextPart is how many of the items that are left one transaction folds: those of a key together.
-func (c *foldChunk) nextPart(rest []foldItem) int {
-	n := min(len(rest), c.site.FoldItems+1)
-	for (n > 0) && (n < len(rest)) && bytes.Equal(rest[n].key, rest[n-1].key) {
-		n++
-	}
-	return n
-}
-
 func (c *foldChunk) fold() error {
 	for rest, last := c.items, false; !last; {
-		n := c.nextPart(rest)
+		n := min(len(rest), c.site.FoldItems+1)
+		for (n > 0) && (n < len(rest)) && bytes.Equal(rest[n].key, rest[n-1].key) {
+			n++ // those of a key together
+		}
 		err := c.readPart(rest[:n])
 		if err != nil {
 			return disk.Err("fold journal", err)
@@ -194,7 +187,6 @@ func (c *foldChunk) fold() error {
 	return nil
 }
 
-// readPart makes the records of some items.
 func (c *foldChunk) readPart(items []foldItem) error {
 	c.recs = c.recs[:0]
 	for n := range items {
@@ -248,20 +240,23 @@ func (c *foldChunk) putLinks(least int) error {
 	return err
 }
 
-// records writes the records of a part.
 func (c *foldChunk) records(tx *db.Tx) (err error) {
 	s := c.site
 	f := recordWriter{foldChunk: c, res: tx.Bucket(home.Resources), hist: tx.Bucket(home.History)}
 	if f.looked, err = s.looks.folded(tx); (err == nil) && !s.Volatile {
-		err = beginHeads(s.heads, tx)
+		err = s.heads.Begin(tx.Meta().Get(home.KeyHeads))
 	}
-	if err == nil {
-		err = f.flush()
+	f.res.Fill(0.9)
+	f.hist.Fill(0.9) // it grows at its end
+	for i := range f.recs {
+		if r := &f.recs[i]; (err == nil) && (r.done || f.res.Get(r.key) == nil) {
+			err = f.put(r)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return flushHeads(s.heads)(tx)
+	return CollectedRecords{s}.flushHeads(tx)
 }
 
 // end keeps the looks of the batches, and says that these are folded.
@@ -273,7 +268,7 @@ func (c *foldChunk) end(tx *db.Tx) error {
 		addLooks(tx.Bucket(home.Looks), c.looks),
 		m.Put(db.KeyFolded, db.NumberKey(c.last)),
 		m.Put(db.KeyKnown, binary.BigEndian.AppendUint32(nil, c.known)),
-		notePacks(c.site.frames.Packs)(tx),
+		c.site.notePacks(tx),
 	)
 }
 
@@ -309,21 +304,6 @@ func (c *foldChunk) take(r *folded, i *foldItem) error {
 	}
 	if len(i.answer) > 0 {
 		r.answer = i.answer
-	}
-	return nil
-}
-
-func (f *recordWriter) flush() error {
-	f.res.Fill(0.9)
-	f.hist.Fill(0.9) // it grows at its end
-	for i := range f.recs {
-		r := &f.recs[i]
-		if !r.done && f.res.Get(r.key) != nil {
-			continue
-		}
-		if err := f.put(r); err != nil {
-			return err
-		}
 	}
 	return nil
 }

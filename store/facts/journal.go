@@ -15,16 +15,8 @@ import (
 )
 
 // The journal is what an unfinished run has done so far: entries of the log, one for each batch, which no
-// transaction of the database has. Their payload is where the packs ended, 12 bytes, and the batch:
-//
-//	uvarint first     number of the first new URL
-//	uvarint count     of new URLs; each: string URL, uvarint referrer, uvarint depth<<1 | requisite
-//	uvarint count     of documents done; each: string URL, bytes record, bytes targets
-//	bytes             heads of the answers, see heads.go; absent when there are none and no look follows
-//	looks             of documents that are as they were, see looks.go; absent when there are none
-//
-// One append per batch is what makes a commit cheap; Fold moves the batches into the buckets. Before format
-// 11 they lay in a bucket of the database, see TakeJournal.
+// transaction of the database has. One append per batch is what makes a commit cheap; Fold moves the batches
+// into the buckets. Before format 11 they lay in a bucket of the database, see TakeJournal.
 
 // Commit makes results permanent, with those that were noted before: bodies first, then the records that
 // refer to them. first is the number of news[0].
@@ -87,14 +79,12 @@ func (s *Records) appendBatch(
 			return buf, err
 		}
 		url, rec = append(url[:0], d.URL.String()...), r.Append(rec[:0])
+		targets = record.AppendTargets(targets[:0], d.Targets)
 		raw := record.RawDone{
-			URL:    url,
-			Record: rec,
-			Linked: d.Linked,
-		}
-		if d.Linked {
-			targets = record.AppendTargets(targets[:0], d.Targets)
-			raw.Targets = targets
+			URL:     url,
+			Record:  rec,
+			Targets: targets,
+			Linked:  d.Linked,
 		}
 		buf = raw.Append(buf)
 	}
@@ -140,10 +130,7 @@ func (s *Records) Replay(
 		}
 		for i := 0; done != nil && i < len(b.Done); i++ {
 			d := &b.Done[i]
-			u, err := record.BatchURL(d.URL)
-			if err == nil {
-				err = r.Decode(u, d.Record)
-			}
+			err := d.Decode(&r)
 			if err == nil {
 				err = done(&r, d.Targets, d.Linked)
 			}

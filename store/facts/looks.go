@@ -44,18 +44,25 @@ func (l *looks) folded(tx *db.Tx) ([]record.Look, error) {
 	if l.known && l.seqs == seqs {
 		return l.list, nil
 	}
-	list, err := readLooks(b)
-	if (err == nil) && l.ReadOnly {
-		list, err = l.joinJournal(list)
+	var list []record.Look
+	for k, v := range b.From(nil) {
+		d := binread.Reader{Rest: v}
+		look := record.ReadLook(&d)
+		if d.Bad || len(d.Rest) > 0 {
+			return nil, fmt.Errorf("looks %x: %w", k, record.ErrValue)
+		}
+		list = append(list, look)
 	}
-	if err != nil {
-		return nil, err
+	if l.ReadOnly {
+		var err error
+		if list, err = l.joinJournal(list); err != nil {
+			return nil, err
+		}
 	}
 	l.known, l.seqs, l.list = true, seqs, list
 	return list, nil
 }
 
-// joinJournal adds the looks of the journal to those of earlier runs.
 func (l *looks) joinJournal(list []record.Look) ([]record.Look, error) {
 	own := len(list) // the earlier ones are shared
 	err := l.Batches(func(_ uint64, b *record.LogBatch) error {
@@ -65,18 +72,6 @@ func (l *looks) joinJournal(list []record.Look) ([]record.Look, error) {
 		return nil
 	})
 	return list, err
-}
-
-func readLooks(b *db.Bucket) (list []record.Look, err error) {
-	for k, v := range b.From(nil) {
-		d := binread.Reader{Rest: v}
-		l := record.ReadLook(&d)
-		if d.Bad || len(d.Rest) > 0 {
-			return nil, fmt.Errorf("looks %x: %w", k, record.ErrValue)
-		}
-		list = append(list, l)
-	}
-	return list, nil
 }
 
 // Looks are all looks that are not in the records yet.
@@ -94,7 +89,6 @@ func (l *looks) all() (list []record.Look, err error) {
 	return l.joinJournal(list)
 }
 
-// addLooks keeps the looks of a journal.
 func addLooks(b *db.Bucket, news []record.Look) error {
 	if len(news) == 0 {
 		return nil
@@ -222,15 +216,23 @@ func (l *looks) isLook(stored *db.Bucket, d *record.Done, list []record.Look) (b
 // maxLooked is how many runs may be kept as looks before their records are written.
 const maxLooked = 24
 
+// SettleLooks writes what runs have looked at into the records, once more than a few runs are kept as looks.
+// It is called at the end of a run.
+func (s *Records) SettleLooks() error { return s.settle(maxLooked) }
+
 // settle writes all looks into the records when they are of more than some runs. A record says itself which
 // looks it has: a crash in between is harmless.
-func (s *Records) settle(runs int) error {
+func (s *Records) settle(most int) error {
 	var list []record.Look
 	err := s.DB.View(func(tx *db.Tx) (err error) {
 		list, err = s.looks.folded(tx)
 		return err
 	})
-	if err != nil || runsOf(list) <= runs {
+	runs := map[int]bool{}
+	for _, l := range list {
+		runs[l.Run] = true
+	}
+	if err != nil || len(runs) <= most {
 		return err
 	}
 	apply := func(tx *db.Tx, _ bool, r *record.Resource) (bool, error) {
@@ -245,15 +247,4 @@ func (s *Records) settle(runs int) error {
 		_, err := b.NextSequence()
 		return errors.Join(err, b.Clear())
 	})
-}
-
-// runsOf is how many runs looks are of.
-func runsOf(list []record.Look) (n int) {
-	last := 0
-	for _, l := range list {
-		if l.Run != last {
-			n, last = n+1, l.Run
-		}
-	}
-	return n
 }

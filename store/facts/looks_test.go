@@ -381,7 +381,7 @@ func TestLooksAndRestore(t *testing.T) {
 	l.run = 3
 	l.commit(l.unchanged(0), l.unchanged(1))
 	l.fold()
-	if err := l.s.Records.Versions().Restore(1, 3); err != nil {
+	if err := VersionsOf(l.s.Records).Restore(1, 3); err != nil {
 		t.Fatal(err)
 	}
 	got := l.single()

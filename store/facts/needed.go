@@ -3,7 +3,6 @@
 package facts
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -66,9 +65,7 @@ func NeededNow(ctx context.Context, s *Records) (*Needed, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(n.Places, func(a, b record.Place) int {
-		return cmp.Or(cmp.Compare(a.Pack, b.Pack), cmp.Compare(a.Off, b.Off))
-	})
+	slices.SortFunc(n.Places, record.Place.Compare)
 	n.LastPack, _, err = s.PacksEnd()
 	return n, err
 }

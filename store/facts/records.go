@@ -134,12 +134,19 @@ func (s *Records) Every(f func(r *record.Resource) error) error {
 func (s *Records) Ever(u site.URL, f func(before uint64, r *record.Resource)) error {
 	key := u.Key(nil)
 	return s.DB.View(func(tx *db.Tx) error {
+		list, err := s.looks.folded(tx)
+		if err != nil {
+			return err
+		}
 		report := func(before uint64, v []byte) error {
 			var r record.Resource
 			if len(v) > 0 {
 				if err := r.Decode(u, v); err != nil {
 					return err
 				}
+			}
+			if before == 0 { // those of the history had their looks when they were replaced
+				record.ApplyLooks(list, &r)
 			}
 			f(before, &r)
 			return nil
@@ -181,15 +188,14 @@ func (s *Records) Numbers(want func(id, referrer uint32) bool, f func(id uint32,
 func (s *Records) ResourcesUnder(dir site.URL, f func(r *record.Resource) error) error {
 	prefix := dir.Key(nil)
 	record, err := s.decoded(f)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.EachFrom(home.Resources, prefix, func(k, v []byte) error {
+			if !bytes.HasPrefix(k, prefix) {
+				return errPassed
+			}
+			return record(k, v)
+		})
 	}
-	err = s.EachFrom(home.Resources, prefix, func(k, v []byte) error {
-		if !bytes.HasPrefix(k, prefix) {
-			return errPassed
-		}
-		return record(k, v)
-	})
 	if err == errPassed {
 		return nil
 	}
@@ -218,12 +224,8 @@ func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 	return out, err
 }
 
-// SettleLooks writes what runs have looked at into the records, once more than a few runs are kept as looks.
-// It is called at the end of a run. A crash in between is harmless.
-func (s *Records) SettleLooks() error { return s.settle(maxLooked) }
-
-// rewrite changes records, most of them at a time, from a key on. It returns the key to continue from, nil at
-// the end. So many bytes of their keys come before that of the URL.
+// rewrite changes records, most of them at a time, from a key on. It returns the key to continue from,
+// nil at the end. So many bytes of their keys come before that of the URL.
 func rewrite(
 	records *db.Bucket, prefix int, start []byte, most int,
 	change func(r *record.Resource) (changed bool, err error),
@@ -293,11 +295,9 @@ func (s *Records) rewrite(op string, all bool,
 
 // notePacks writes how far the packs reach into the database: what lies behind is cut off when the site is
 // opened.
-func notePacks(p *bodies.Packs) func(tx *db.Tx) error {
-	return func(tx *db.Tx) error {
-		num, size := p.Where()
-		return tx.Meta().Put(home.KeyPack, record.AppendEnd(nil, num, size))
-	}
+func (s *Records) notePacks(tx *db.Tx) error {
+	num, size := s.frames.Where()
+	return tx.Meta().Put(home.KeyPack, record.AppendEnd(nil, num, size))
 }
 
 // ReadHead reads the head of an answer for a URL. One that cannot be read is ErrDamaged.

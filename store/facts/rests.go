@@ -85,10 +85,7 @@ func (r *Rests) Note(version int) error {
 	defer r.mu.Unlock()
 	b := append(binary.AppendUvarint(nil, uint64(version)), r.moved...)
 	err := r.Update("note rests", func(tx *db.Tx) error {
-		if err := tx.Meta().Put(home.KeyRests, b); err != nil {
-			return err
-		}
-		return notePacks(r.packs)(tx)
+		return errors.Join(tx.Meta().Put(home.KeyRests, b), r.records.notePacks(tx))
 	})
 	r.At("rests noted")
 	return err
@@ -111,23 +108,16 @@ func (r *Rests) noted() (moved []movedFrame, ok bool, err error) {
 		if version := d.Uvarint(); !bytes.Equal(tx.Meta().Get(home.KeyLive), db.NumberKey(version)) {
 			return nil
 		}
-		ok = true
-		moved, err = readMoved(&d)
-		return err
+		for ok = true; len(d.Rest) > 0; {
+			moved = append(moved, movedFrame{record.ReadPlace(&d), record.ReadPlace(&d)})
+		}
+		if d.Bad {
+			return fmt.Errorf("%w: the note of where documents lie", disk.ErrDamaged)
+		}
+		return nil
 	})
-	return moved, ok, err
-}
-
-// readMoved reads pairs of places, and sorts them by the first.
-func readMoved(d *binread.Reader) (moved []movedFrame, err error) {
-	for len(d.Rest) > 0 {
-		moved = append(moved, movedFrame{record.ReadPlace(d), record.ReadPlace(d)})
-	}
-	if d.Bad {
-		return nil, fmt.Errorf("%w: the note of where documents lie", disk.ErrDamaged)
-	}
 	slices.SortFunc(moved, func(a, b movedFrame) int { return a.compare(b.from) })
-	return moved, nil
+	return moved, ok, err
 }
 
 // Settle makes the records refer to the rests of the published version, and removes the documents as they

@@ -39,12 +39,7 @@ func (s *Versions) Join(next int) error {
 			if at = nil; bytes.HasPrefix(k, prefix) {
 				at = slices.Clone(k)
 			}
-			for _, k := range joined {
-				if err := hist.Delete(k); err != nil {
-					return err
-				}
-			}
-			return nil
+			return deleteAll(hist, joined)
 		})
 		if err != nil {
 			return err

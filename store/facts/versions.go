@@ -45,8 +45,8 @@ type Versions struct {
 	records *Records
 }
 
-// Versions are those of a site with these records.
-func (s *Records) Versions() *Versions { return &Versions{Folder: s.Folder, records: s} }
+// VersionsOf returns those of a site with some records.
+func VersionsOf(s *Records) *Versions { return &Versions{Folder: s.Folder, records: s} }
 
 // List lists the published versions, oldest first, with the one whose publish was decided. Their Meta must
 // not be changed.
@@ -95,39 +95,11 @@ func (s *Versions) History(u site.URL) ([]DatedRecord, error) {
 // HistoryIn is History for one version or more that List returned: for many URLs, the list is read once.
 func (s *Versions) HistoryIn(vs []record.Version, u site.URL) ([]DatedRecord, error) {
 	out := make([]DatedRecord, len(vs))
-	key := u.Key(nil)
-	err := s.DB.View(func(tx *db.Tx) error {
-		now, hist := tx.Bucket(home.Resources).Get(key), tx.Bucket(home.History)
-		before := func(version int) {
-			if v := hist.Get(append(db.NumberKey(uint64(version)), key...)); v != nil {
-				now = v
-			}
+	next := 0
+	err := s.records.Ever(u, func(before uint64, r *record.Resource) {
+		for ; next < len(vs) && (before == 0 || uint64(vs[next].Number) < before); next++ {
+			out[next] = DatedRecord{Version: vs[next], Record: *r, Known: !r.URL.IsZero()}
 		}
-		if now != nil {
-			var r record.Resource
-			if err := r.Decode(u, now); err != nil {
-				return err
-			}
-			list, err := s.records.looks.folded(tx)
-			if err != nil {
-				return err
-			}
-			if record.ApplyLooks(list, &r) {
-				now = r.Append(nil)
-			}
-		}
-		before(vs[len(vs)-1].Number + 1) // what an unfinished run has found
-		for i := len(vs) - 1; i >= 0; i-- {
-			out[i].Version = vs[i]
-			if len(now) > 0 {
-				out[i].Known = true
-				if err := out[i].Record.Decode(u, now); err != nil {
-					return err
-				}
-			}
-			before(vs[i].Number)
-		}
-		return nil
 	})
 	return out, err
 }
@@ -328,14 +300,20 @@ func mergeHistory(tx *db.Tx, version, next []byte, oldest bool) error {
 		}
 		keys, values = append(keys, slices.Clone(k)), append(values, append([]byte{}, v...))
 	}
+	if err := deleteAll(hist, keys); err != nil || oldest {
+		return err
+	}
 	for i, k := range keys {
-		if err := hist.Delete(k); err != nil {
+		if err := hist.Put(append(slices.Clone(next), k[8:]...), values[i]); err != nil {
 			return err
 		}
-		if oldest {
-			continue
-		}
-		if err := hist.Put(append(slices.Clone(next), k[8:]...), values[i]); err != nil {
+	}
+	return nil
+}
+
+func deleteAll(b *db.Bucket, keys [][]byte) error {
+	for _, k := range keys {
+		if err := b.Delete(k); err != nil {
 			return err
 		}
 	}

@@ -97,7 +97,7 @@ func (s *Folder) SyncFolder() error {
 	return nil
 }
 
-// Meta returns a small fact of the database, nil for none.
+// Meta returns a small fact, nil for none.
 func (s *Folder) Meta(name []byte) (v []byte, err error) {
 	err = s.DB.View(func(tx *db.Tx) error {
 		v = bytes.Clone(tx.Meta().Get(name))
@@ -139,7 +139,6 @@ func (s *Folder) Each(bucket []byte, f func(k, v []byte) error) error {
 	return s.EachFrom(bucket, nil, f)
 }
 
-// EachFrom is each from a key on.
 func (s *Folder) EachFrom(bucket, from []byte, f func(k, v []byte) error) error {
 	next := bytes.Clone(from)
 	for more := true; more; {
@@ -169,8 +168,7 @@ func (s *Folder) EachFrom(bucket, from []byte, f func(k, v []byte) error) error 
 	return nil
 }
 
-// Batches calls f for each batch that is not folded, in the order of the commits, with the number of its
-// transaction. The batch is valid during the call.
+// Batches is DB.Batches with those that programs before format 11 have left in the database.
 func (s *Folder) Batches(f func(tx uint64, b *record.LogBatch) error) error {
 	var b record.LogBatch
 	decoded := func(tx uint64, v []byte) error {

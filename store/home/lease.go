@@ -79,7 +79,6 @@ func (l *SiteLease) Release() (err error) {
 	return err
 }
 
-// end closes the lease's own channel.
 func (l *SiteLease) end() { l.ending.Do(func() { close(l.Ended) }) }
 
 // ours is ErrLeaseLost once the lease has ended.

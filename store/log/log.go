@@ -2,20 +2,12 @@
 
 // Package log is the room of package store for the log of a site: a folder of segments, of which the last one
 // counts. It knows what an entry is, and what a crash or a bad disk made of a segment; what the changes of a
-// transaction mean to a database, and results to a journal, is the business of package store.
+// transaction mean to a database, and results to a journal, is the business of package store, which describes
+// an entry.
 //
-// A segment is a file of entries. It begins with a checkpoint. An entry is
-//
-//	magic   4 bytes "mRd1"
-//	kind    1 byte, then 3 bytes 0
-//	length  4 bytes: of the payload
-//	tx      8 bytes: number of the transaction; a checkpoint has that of the last one that is in it
-//	before  4 bytes: checksum of the entry before, 0 for the first
-//	crc32c  4 bytes: of the fields from kind to before, and the payload
-//	payload changes in zstd
-//
-// with numbers in little endian. Checksums of all entries are compared before more is written: a bad disk may
-// have cost an entry in the middle.
+// A segment begins with a checkpoint, which has the number of the last transaction that is in it. Checksums
+// of all entries, which cover all but the magic, are compared before more is written: a bad disk may have
+// cost an entry in the middle.
 package log
 
 import (
@@ -128,23 +120,6 @@ func (l *Log) Last() uint64 { return l.tail.tx }
 // Number makes a transaction, which has no entry, the last one.
 func (l *Log) Number(tx uint64) { l.tail.tx = tx }
 
-// append writes the header in front of a payload that follows it in l.out, and both.
-func (l *Log) append(kind byte, tx uint64) error {
-	le, b := binary.LittleEndian, l.out
-	copy(b, magic)
-	b[4], b[5], b[6], b[7] = kind, 0, 0, 0
-	le.PutUint32(b[8:], uint32(len(b)-headerSize))
-	le.PutUint64(b[12:], tx)
-	le.PutUint32(b[20:], l.tail.sum)
-	sum := sumOf(b)
-	le.PutUint32(b[24:], sum)
-	if _, err := l.file.WriteAt(b, l.tail.size); err != nil {
-		return err
-	}
-	l.tail = tail{size: l.tail.size + int64(len(b)), tx: tx, sum: sum}
-	return nil
-}
-
 // sumOf is the checksum of an entry.
 func sumOf(b []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
@@ -171,7 +146,6 @@ func (l *Log) sync() error {
 	return unix.Fdatasync(int(l.file.Fd()))
 }
 
-// write writes an entry.
 func (l *Log) write(kind byte, tx uint64, payload []byte) (e Entry, err error) {
 	if l.enc == nil {
 		l.enc = zstdfast.New()
@@ -179,11 +153,27 @@ func (l *Log) write(kind byte, tx uint64, payload []byte) (e Entry, err error) {
 	if cap(l.out) > keptBytes {
 		l.out = nil
 	}
-	e = Entry{Kind: kind, Tx: tx, Off: l.tail.size}
-	l.out = l.enc.Append(append(l.out[:0], make([]byte, headerSize)...), payload)
-	err = l.append(kind, tx)
-	e.Size, e.sum = l.tail.size-e.Off, l.tail.sum
-	return e, err
+	b := l.enc.Append(append(l.out[:0], make([]byte, headerSize)...), payload)
+	l.out = b
+	le := binary.LittleEndian
+	copy(b, magic)
+	b[4] = kind
+	le.PutUint32(b[8:], uint32(len(b)-headerSize))
+	le.PutUint64(b[12:], tx)
+	le.PutUint32(b[20:], l.tail.sum)
+	e = Entry{
+		Kind: kind,
+		Tx:   tx,
+		Off:  l.tail.size,
+		Size: int64(len(b)),
+		sum:  sumOf(b),
+	}
+	le.PutUint32(b[24:], e.sum)
+	if _, err := l.file.WriteAt(b, e.Off); err != nil {
+		return e, err
+	}
+	l.tail = tail{size: e.Off + e.Size, tx: tx, sum: e.sum}
+	return e, nil
 }
 
 // TakeBack removes the last entry, whose transaction was not committed.
@@ -250,7 +240,6 @@ func (l *Log) GiveUp() error {
 // Remove removes all segments, which are of no use.
 func (l *Log) Remove() error { return l.removeBefore(l.num + 1) }
 
-// removeBefore removes the segments with numbers below num.
 func (l *Log) removeBefore(num uint32) error {
 	nums, err := disk.NumbersIn(l.root, ".", segmentName)
 	for _, n := range nums {
@@ -276,7 +265,6 @@ func (l *Log) Settle(sync func() error) error {
 	return nil
 }
 
-// Close lets go of the log.
 func (l *Log) Close() (err error) {
 	if l.file != nil {
 		err = l.file.Close()

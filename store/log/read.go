@@ -45,13 +45,11 @@ type Readable struct {
 	Entries []Entry
 }
 
-// Read reads a segment.
-func Read(f *os.File) (*Readable, error) {
-	s := &Readable{File: f}
+func Read(segment *os.File) (*Readable, error) {
+	s := &Readable{File: segment}
 	return s, s.scan(func(Entry) error { return nil })
 }
 
-// scan reads the entries and calls each for every one.
 func (s *Readable) scan(each func(Entry) error) error {
 	size, err := sizeOf(s.File)
 	if err != nil {
@@ -346,10 +344,17 @@ func (s *Readable) Rotten() (bool, error) {
 // lostWrites reports whether an entry that cannot be read is one that a loss of power left: only its
 // beginning is there, or a block of it has nothing but zeros, which compressed bytes never have.
 func lostWrites(f *os.File, from, size int64) bool {
-	if isTorn(f, from, size) {
+	rest := size - from
+	if rest < headerSize {
 		return true
 	}
 	b := make([]byte, 512)
+	if _, err := f.ReadAt(b[:headerSize], from); err != nil {
+		return false
+	}
+	if string(b[:4]) == magic && int64(binary.LittleEndian.Uint32(b[8:])) > rest-headerSize {
+		return true // its writer was killed
+	}
 	for from < size {
 		to := min(from/int64(len(b))*int64(len(b))+int64(len(b)), size)
 		block := b[:to-from]
@@ -362,18 +367,4 @@ func lostWrites(f *os.File, from, size int64) bool {
 		from = to
 	}
 	return false
-}
-
-// isTorn reports whether nothing but the beginning of one entry lies behind a place in a segment, or nothing:
-// its writer was killed.
-func isTorn(f *os.File, end, size int64) bool {
-	rest := size - end
-	if rest < headerSize {
-		return true
-	}
-	var b [headerSize]byte
-	if _, err := f.ReadAt(b[:], end); err != nil {
-		return false
-	}
-	return (string(b[:4]) == magic) && (int64(binary.LittleEndian.Uint32(b[8:])) > rest-headerSize)
 }

@@ -22,22 +22,16 @@ import (
 	"mirrord/store/disk"
 )
 
-// Both files have an entry for each page. Of the entries of a URL the last one
-// counts, and only while the URL's record has its sum. Nothing else depends on the files: they are not
-// synced, entries that a crash spoilt are passed over, a file of another form is begun again, and missing
-// entries are made again from the pages. A head of 16 bytes (magic, then the form, text.DigestForm, 4 bytes,
-// then zeros) is followed by entries, which end with the crc32c of the rest, 4 bytes. Integers are little
-// endian.
-//
-//	texts    mTx1   32 bytes: TextEntry. A run writes it, to find pages that say the same
-//	digests  mDg2  160 bytes: PageDigest. A search for replicas writes it, to find those pages again
-
+// Both files have an entry for each page. Of the entries of a URL the last one counts, and only while the
+// URL's record has its sum. Nothing else depends on the files: they are not synced, entries that a crash
+// spoilt are passed over, a file of another form is begun again, and missing entries are made again from the
+// pages. The head is magic, the form, text.DigestForm, 4 bytes, and zeros.
 const (
 	entryHead = 16
 	entryTail = 64 << 10 // bytes of entries that are written at once
 
-	textsMagic  = "mTx1"
-	digestMagic = "mDg2"
+	textsMagic  = "mTx1" // a run writes them, to find pages that say the same
+	digestMagic = "mDg2" // a search for replicas writes them, to find those pages again
 )
 
 // Names of the two files.
@@ -145,7 +139,6 @@ func (d *Entries[E]) open(dir PageFiles) error {
 	return nil
 }
 
-// begin reads the head of a file, or writes it.
 func (d *Entries[E]) begin(f *os.File, size int64) error {
 	head := make([]byte, entryHead)
 	switch _, err := f.ReadAt(head, 0); {
@@ -277,7 +270,6 @@ func (d *Entries[E]) Keep(keep func(n uint32, p *E) bool) (err error) {
 	return disk.Err("close "+d.name, old.Close())
 }
 
-// Close lets go of the file.
 func (d *Entries[E]) Close() error {
 	if d.f == nil {
 		return nil
@@ -290,7 +282,6 @@ const entrySeed = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// append appends an entry with its checksum.
 func (d *Entries[E]) append(b []byte, e *E) []byte {
 	start := len(b)
 	b, _ = binary.Append(b, binary.LittleEndian, e) // all fields have a size

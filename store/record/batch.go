@@ -91,6 +91,18 @@ type RawDone struct {
 	Linked  bool
 }
 
+// Decode reads the record of a result, with its URL.
+func (d *RawDone) Decode(r *Resource) error {
+	u, err := StoredURL(string(d.URL))
+	if err == nil {
+		err = r.Decode(u, d.Record)
+	}
+	if err != nil {
+		err = fmt.Errorf("journal: %w", err)
+	}
+	return err
+}
+
 // Append writes what readDone reads.
 func (d *RawDone) Append(b []byte) []byte {
 	for _, x := range [][]byte{d.URL, d.Record} {
@@ -110,16 +122,6 @@ func readDone(d *binread.Reader) RawDone {
 	return r
 }
 
-// BatchURL returns the URL of an item of a batch.
-func BatchURL(text []byte) (site.URL, error) {
-	u, err := StoredURL(string(text))
-	if err != nil {
-		return u, fmt.Errorf("journal: %w", err)
-	}
-	return u, nil
-}
-
-// Append writes a URL of a batch.
 func (u *NewURL) Append(b []byte) []byte { return written(b, u.code) }
 
 func (u *NewURL) code(c *coder) {

@@ -30,7 +30,6 @@ func read(d *binread.Reader, code func(*coder)) {
 	*d = c.Reader
 }
 
-// numbers are uvarints.
 func numbers[T int | int64 | uint16 | uint32 | uint64](c *coder, vs ...*T) {
 	for _, v := range vs {
 		if c.reads {
@@ -41,7 +40,6 @@ func numbers[T int | int64 | uint16 | uint32 | uint64](c *coder, vs ...*T) {
 	}
 }
 
-// octets are numbers of one byte.
 func octets[T ~uint8](c *coder, vs ...*T) {
 	for _, v := range vs {
 		if c.reads {

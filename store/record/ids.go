@@ -96,7 +96,6 @@ func (s *IDs) code(c *coder) {
 	}
 }
 
-// union returns the numbers of both sets.
 func (s IDs) union(o IDs) IDs {
 	out := make(IDs, 0, len(s)+len(o))
 	for len(s) > 0 || len(o) > 0 {

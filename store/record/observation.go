@@ -30,7 +30,6 @@ type Observation struct {
 
 const observationVersion = 1
 
-// Append writes an observation.
 func (o *Observation) Append(b []byte) []byte { return written(append(b, observationVersion), o.code) }
 
 func (o *Observation) code(c *coder) {
@@ -64,10 +63,8 @@ func (o *Observation) Decode(run int, b []byte) error {
 // A look is a set of URLs that a run requested and that all answered that they are as they were. It
 // takes the place of their records, which would differ from the stored ones in nothing else: a run in which
 // nothing changed writes what it looked at as a few sets. Readers apply looks to the records. A record has
-// the number of the run up to which it is right by itself, so that no look counts twice.
-//
-// The journal has the looks of an unfinished run, each batch its own. Fold joins them, and SettleLooks writes
-// them into the records by and by.
+// the number of the run up to which it is right by itself, so that no look counts twice. The journal has the
+// looks of an unfinished run; Fold joins them, and SettleLooks writes them into the records by and by.
 type Look struct {
 	Run   int
 	Whole bool  // the bodies came again, and were the same: answers 200 and not 304
@@ -92,7 +89,6 @@ func (r *Resource) Looked(l *Look) {
 	r.Observe(false)
 }
 
-// Append writes a look.
 func (l *Look) Append(b []byte) []byte { return written(b, l.code) }
 
 func (l *Look) code(c *coder) {
@@ -107,7 +103,6 @@ func (l *Look) code(c *coder) {
 	l.IDs.code(c)
 }
 
-// ReadLook reads what Append wrote.
 func ReadLook(d *binread.Reader) (l Look) {
 	read(d, l.code)
 	return l

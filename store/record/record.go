@@ -43,7 +43,7 @@ type Place struct {
 // Compare compares places by where they lie: -1, 0 or 1.
 func (at Place) Compare(other Place) int {
 	return cmp.Or(cmp.Compare(at.Pack, other.Pack), cmp.Compare(at.Off, other.Off),
-		cmp.Compare(at.Doc, other.Doc))
+		cmp.Compare(at.Len, other.Len), cmp.Compare(at.Doc, other.Doc))
 }
 
 // Resource is the record of one URL: the last outcome, and the body that the mirror holds for it.
@@ -130,7 +130,6 @@ func (r *Resource) ComesWhole() bool {
 	return !asks || again
 }
 
-// urlPath is the path of a URL without its leading slash.
 func urlPath(u site.URL) string {
 	p := u.Path()
 	if p == "" {
@@ -179,7 +178,6 @@ func (at *Place) code(c *coder) {
 // Append writes a place, but for Doc.
 func (at Place) Append(b []byte) []byte { return written(b, at.code) }
 
-// ReadPlace reads what Append wrote.
 func ReadPlace(d *binread.Reader) (at Place) {
 	read(d, at.code)
 	return at

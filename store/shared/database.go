@@ -148,7 +148,6 @@ func (s *Database) Copy() (*db.DB, error) {
 	return d, err
 }
 
-// update writes mirror.db.
 func (s *Database) update(op string, f func(*db.Tx) error) error {
 	return s.with(updateWait, func(d *db.DB) error { return disk.Err(op, d.Update(f)) })
 }
@@ -219,7 +218,7 @@ func (s *Database) giveToOwner(name string) error {
 	return nil
 }
 
-// stillThere locks a file, and reports whether it is mirror.db.
+// stillThere locks a file, and says whether it is mirror.db.
 func stillThere(root *os.Root, f *os.File, o db.Options) (fi fs.FileInfo, still bool, err error) {
 	if ok, err := disk.FlockFor(f, true, o.Wait); !ok {
 		return nil, false, errors.Join(err, disk.ErrLocked)

@@ -21,7 +21,6 @@ const kindSessions = "sessions"
 // lost costs both; the daemon's log has the acts too.
 type ConsoleFacts struct{ in *Database }
 
-// NewConsoleFacts returns those of a state.
 func NewConsoleFacts(in *Database) ConsoleFacts { return ConsoleFacts{in} }
 
 // keptAudit is how many entries of the audit log are kept.
@@ -153,7 +152,6 @@ func (f ConsoleFacts) Users() (map[string]UserFact, error) {
 // OrderFacts are the stored records of orders in mirror.db. Its values belong to package app/orders.
 type OrderFacts struct{ in *Database }
 
-// NewOrderFacts returns those of a state.
 func NewOrderFacts(in *Database) OrderFacts { return OrderFacts{in} }
 
 // NextOrder returns a number that no order has had.

@@ -66,7 +66,6 @@ func (n *PublicNames) Forget(name string) (had bool, err error) {
 	return true, nil
 }
 
-// refresh reads the file when it has changed since.
 func (n *PublicNames) refresh() error {
 	if n.names == nil {
 		n.names = map[string]bool{}

@@ -28,7 +28,6 @@ type RunRecord struct {
 // keptRuns is how many runs of a site the log keeps.
 const keptRuns = 1000
 
-// AddRun appends to the run log.
 func (s *Database) AddRun(r RunRecord) error {
 	v, err := json.Marshal(r)
 	if err != nil {
@@ -68,7 +67,6 @@ func (s *Database) LoadHost(origin string) (f robots.FileCopy, ok bool, err erro
 	return factOf[robots.FileCopy](s, kindHosts, origin)
 }
 
-// SaveHost stores the record of an origin.
 func (s *Database) SaveHost(origin string, f robots.FileCopy) error {
 	return saveFact(s, kindHosts, origin, &f)
 }
@@ -232,7 +230,6 @@ func dropRuns(tx *db.Tx, name string) error {
 	return tx.Bucket(bRuns).DeleteBucket([]byte(name))
 }
 
-// runsOf is the run log of a site, nil without one.
 func runsOf(tx *db.Tx, name string) *db.Bucket {
 	if all := tx.Bucket(bRuns); all != nil {
 		return all.Bucket([]byte(name))
@@ -253,10 +250,10 @@ func (s *Database) ReplaceRecords(name string, runs [][]byte, job []byte) error 
 			}
 		}
 		jobs, err := tx.CreateBucketIfNotExists(bJobs)
-		if err != nil || job == nil {
-			return err
+		if err == nil && job != nil {
+			err = jobs.Put([]byte(name), job)
 		}
-		return jobs.Put([]byte(name), job)
+		return err
 	})
 }
 

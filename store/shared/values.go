@@ -22,7 +22,6 @@ type KeyValues interface {
 	All(kind string) (map[string][]byte, error)
 }
 
-// Change implements KeyValues.
 func (s *Database) Change(kind, key string, change func([]byte) ([]byte, error)) error {
 	var refused error // by change: nothing went wrong in writing
 	err := s.update("write "+kind, func(tx *db.Tx) error {
@@ -49,7 +48,6 @@ func (s *Database) Change(kind, key string, change func([]byte) ([]byte, error))
 	return err
 }
 
-// All implements KeyValues.
 func (s *Database) All(kind string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	err := s.view(func(tx *db.Tx) error {

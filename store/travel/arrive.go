@@ -121,7 +121,6 @@ func (a *Arrival) Finish() error {
 	return disk.Err("put site "+a.Name+" in its place", err)
 }
 
-// swap exchanges the two folders.
 func (a *Arrival) swap() error {
 	sites := filepath.Join(a.state.Dir, "sites")
 	from, to := filepath.Join(sites, a.Aside), filepath.Join(sites, a.Name)
@@ -145,18 +144,17 @@ func (a *Arrival) swap() error {
 }
 
 // Close lets others open the site again. What was copied of it stays for the next attempt.
-func (a *Arrival) Close() error {
-	var errs []error
+func (a *Arrival) Close() (err error) {
 	if a.held != nil {
-		errs = append(errs, a.held.Close())
+		err = a.held.Close()
 	}
 	for _, r := range []*os.Root{a.Root, a.Old} {
 		if r != nil {
-			errs = append(errs, r.Close())
+			err = errors.Join(err, r.Close())
 		}
 	}
 	if a.lock != nil {
-		errs = append(errs, a.lock.Close())
+		err = errors.Join(err, a.lock.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -149,7 +149,6 @@ func (d *Departure) add(name string) error {
 	return disk.Err("open "+name, disk.UnlessGone(err))
 }
 
-// openFile opens a file that goes where a site or the state goes.
 func openFile(root *os.Root, name string) (File, error) {
 	f, err := root.Open(name)
 	if err != nil {
@@ -188,14 +187,13 @@ func travelNames(s *home.StateFolder, site string) (names []string, err error) {
 }
 
 // Close lets go of the site and its files.
-func (d *Departure) Close() error {
-	var errs []error
+func (d *Departure) Close() (err error) {
 	for _, f := range d.Files {
 		if f.Name != home.SiteDB { // which belongs to the view
-			errs = append(errs, f.File.Close())
+			err = errors.Join(err, f.File.Close())
 		}
 	}
-	return errors.Join(append(errs, d.Viewed.Close())...)
+	return errors.Join(err, d.Viewed.Close())
 }
 
 // PackNumber is the number of the pack that is a file of a site's folder; 0 for another file.
@@ -234,17 +232,16 @@ func LastTransaction(s *home.StateFolder, name string) (uint64, error) {
 // lies beside it. Sockets, locks and what was set aside are left out. done lets go of them.
 func OpenShared(s *home.StateFolder, of *shared.Database) (files []File, done func() error, err error) {
 	var d *db.DB
-	done = func() error {
-		var errs []error
+	done = func() (err error) {
 		for _, f := range files {
 			if f.Name != shared.FileName {
-				errs = append(errs, f.File.Close())
+				err = errors.Join(err, f.File.Close())
 			}
 		}
 		if d != nil {
-			errs = append(errs, d.Close())
+			err = errors.Join(err, d.Close())
 		}
-		return errors.Join(errs...)
+		return err
 	}
 	entries, err := fs.ReadDir(s.Root.FS(), ".")
 	for _, e := range entries {

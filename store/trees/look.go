@@ -36,9 +36,8 @@ type TreeProblem struct {
 }
 
 // LookAt looks at what readers see of a site of a state that has a version, without a lock and without its
-// database:
-// phm.json and phm.files are there. With files also: phm.files is what phm.json says, and files are there in
-// their sizes, all of them or a sample of many. Bytes of files are for Verify.
+// database: phm.json and phm.files are there. With files also: phm.files is what phm.json says, and files are
+// there in their sizes, all of them or a sample of many. Bytes of files are for Verify.
 func LookAt(state, site string, files bool) (p TreeProblem) {
 	root, err := regular.OpenRoot(state)
 	if err != nil {
@@ -154,7 +153,6 @@ func linesOf(table *os.File, size int64, whole bool) (lines []byte, err error) {
 	return lines, nil
 }
 
-// lookAtLines compares files with their lines.
 func lookAtLines(tree regular.Root, lines []byte) (file string, err error) {
 	for f, err := range phm.Files(bytes.NewReader(lines)) {
 		if err != nil {
@@ -252,7 +250,6 @@ func (s *SiteTrees) hold() *HeldTree {
 	}
 }
 
-// stands reports whether a tree still has its name.
 func stands(site *os.Root, name string, tree *os.File) bool {
 	opened, err := tree.Stat()
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"mirrord/internal/regular"
@@ -59,7 +59,7 @@ func (s *SiteTrees) Mend() (*Tree, error) {
 	return t, t.open()
 }
 
-// ownLive is live for a process that may change the trees.
+// ownLive is live for who may change the trees.
 func (s *SiteTrees) ownLive() (live string, err error) {
 	if err = s.Owned(); err == nil {
 		live, err = s.live()
@@ -114,10 +114,8 @@ func (t *Tree) moveIn(tree, p string) error {
 			}
 		}
 	}
-	if i := strings.LastIndexByte(p, '/'); i > 0 {
-		if err := t.s.Root.MkdirAll(tree+p[:i], 0o755); err != nil {
-			return err
-		}
+	if err := t.s.Root.MkdirAll(path.Dir(tree+p), 0o755); err != nil {
+		return err
 	}
 	if fi, lerr := t.s.Root.Lstat(tree + p); lerr == nil && fi.IsDir() {
 		if err := t.s.Root.RemoveAll(tree + p); err != nil {
@@ -143,8 +141,7 @@ func (t *Tree) Discard() error {
 
 // Relink makes the file at a mirror path of the published tree the blob that it should be, when it is another
 // file: the tree keeps the damaged bytes of a blob that was discarded. Readers see the one or the other. From
-// the other trees no version takes the file over. No tree may
-// be open for building.
+// the other trees no version takes the file over. No tree may be open for building.
 func (s *SiteTrees) Relink(path string, d [32]byte) error {
 	live, err := s.ownLive()
 	if err != nil || live == "" {

@@ -59,7 +59,6 @@ func versionOf(name string) (version int, ok bool) {
 	return v, true
 }
 
-// isTree reports whether a folder of that name can be a finished tree.
 func isTree(name string) bool {
 	_, ok := versionOf(name)
 	return ok

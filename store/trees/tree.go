@@ -166,10 +166,10 @@ func (s *SiteTrees) build(r TreeRules, alone bool) (*Tree, error) {
 		live = ""
 	}
 	t := &Tree{s: s, name: nextTree}
-	if err := t.take(r, live); err != nil {
-		return nil, errors.Join(err, t.unlock())
+	if err = t.take(r, live); err == nil {
+		err = t.open()
 	}
-	if err := t.open(); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, t.unlock())
 	}
 	if live != "" {
@@ -241,10 +241,11 @@ func (t *Tree) Unchanged() error {
 
 // Create makes the file at a mirror path again for streaming.
 func (t *Tree) Create(path string) (io.WriteCloser, error) {
-	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, disk.Err("publish "+path, err)
+	err := disk.RemoveIn(t.Root.Root, path)
+	var f *os.File
+	if err == nil {
+		f, err = t.Root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	}
-	f, err := t.Root.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return nil, disk.Err("publish "+path, err)
 	}
@@ -253,7 +254,7 @@ func (t *Tree) Create(path string) (io.WriteCloser, error) {
 
 // Remove deletes the file at a mirror path and the folders above it that are empty then.
 func (t *Tree) Remove(path string) error {
-	if err := t.Root.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.RemoveIn(t.Root.Root, path); err != nil {
 		return disk.Err("unpublish "+path, err)
 	}
 	for i := strings.LastIndexByte(path, '/'); i > 0; i = strings.LastIndexByte(path[:i], '/') {
@@ -278,7 +279,6 @@ func (t *Tree) PublishAgain(v record.Version, also func(*db.Tx) error) error {
 	return t.publish(v, nil, true, also)
 }
 
-// publish decides the publish and carries it out.
 func (t *Tree) publish(v record.Version, script []byte, again bool, also func(*db.Tx) error) error {
 	s := t.s
 	if err := t.rename(v.Number); err != nil {
@@ -293,16 +293,11 @@ func (t *Tree) publish(v record.Version, script []byte, again bool, also func(*d
 		p.Script = record.PackScript(script)
 	}
 	err := s.Update("publish", func(tx *db.Tx) error {
-		m := tx.Meta()
-		if err := m.PutJSON(home.KeyPublish, p); err != nil {
-			return err
+		err := tx.Meta().PutJSON(home.KeyPublish, p)
+		if err == nil && also != nil {
+			err = also(tx)
 		}
-		if also != nil {
-			if err := also(tx); err != nil {
-				return err
-			}
-		}
-		return m.Delete(home.KeyBuild)
+		return errors.Join(err, tx.Meta().Delete(home.KeyBuild))
 	})
 	if err != nil {
 		return err
@@ -333,7 +328,6 @@ func (t *Tree) rename(version int) error {
 	return disk.Err("publish", t.unlock()) // before readers know it
 }
 
-// finishPublish carries out a publish that was decided.
 func (s *SiteTrees) finishPublish() error {
 	p, err := s.Pending()
 	if (err != nil) || p == nil {
@@ -372,7 +366,6 @@ func (s *SiteTrees) finishPublish() error {
 	})
 }
 
-// disk.SyncIn makes the names in a folder of the site survive loss of power.
 func (s *SiteTrees) syncIn(dir string) error {
 	if s.Volatile {
 		return nil
@@ -395,7 +388,7 @@ func (s *SiteTrees) pointTo(name string) error {
 // replaceLink makes a symbolic link in the site's folder, and replaces what has that name.
 func (s *SiteTrees) replaceLink(name, target string) error {
 	const aside = ".current.new"
-	if err := s.Root.Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.RemoveIn(s.Root, aside); err != nil {
 		return err
 	}
 	if err := s.Root.Symlink(target, aside); err != nil {

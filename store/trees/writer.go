@@ -33,7 +33,6 @@ func (t *Tree) Writer() *TreeWriter {
 	}
 }
 
-// Close lets go of the writer's folders.
 func (w *TreeWriter) Close() {
 	w.dst.Close()
 	if w.t.Live.Root != nil {

@@ -47,8 +47,8 @@ type LostBody struct {
 
 // Heal looks at the bodies of URLs, as they are and as they were in all versions, and replaces those that are
 // damaged by good ones of the same digest: of another record of the URL, of a tree when it is published as it
-// came, or of copies. copies may be nil. All versions have it then. A body in a pack is
-// appended, and the records refer to it, as after Compact; so do the deltas over it.
+// came, or of copies, which may be nil. All versions have it then. A body in a pack is appended, and the
+// records refer to it, as after Compact; so do the deltas over it.
 //
 // No run may be under way whose journal refers to the bodies. A site that is open for reading is only
 // checked. A crash leaves each body as it was, or repaired.
@@ -204,8 +204,13 @@ func (w *healer) frame(r *record.Resource) (bodies.Frame, error) {
 func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 	for i := range b.recs {
 		d := &b.recs[i]
-		if !d.bad || (!w.deltas && w.overOther(d)) {
+		if !d.bad {
 			continue
+		}
+		if d.Body == record.PackBody && !w.deltas {
+			if under, _ := w.Frames.Under(d.At); len(under) > 0 { // a delta, as far as its frame can be read
+				continue
+			}
 		}
 		good := false
 		switch to, moved := w.moved[d.At]; {
@@ -229,16 +234,6 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 	return some, nil
 }
 
-// overOther reports whether the body of a record is a delta, as far as its frame can be read.
-func (w *healer) overOther(d *datedBody) bool {
-	if d.Body != record.PackBody {
-		return false
-	}
-	under, _ := w.Frames.Under(d.At)
-	return len(under) > 0
-}
-
-// document replaces the damaged frame of a record.
 func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
 	if w.good(&d.Resource) { // by the frame that it is over
 		return true, nil
@@ -343,7 +338,7 @@ func (w *healer) blob(r *record.Resource) (bool, error) {
 	return false, nil
 }
 
-// copiedBlob takes the body of a record from the copies that the caller knows.
+// copiedBlob is blob for the copies that the caller knows.
 func (w *healer) copiedBlob(r *record.Resource) (bool, error) {
 	if w.copies == nil {
 		return false, nil

@@ -80,7 +80,7 @@ func openTest(t testing.TB, dir string) *Site {
 	s.Heads, err = s.Frames.OpenHeads(root)
 	must(t, err)
 	s.Records = facts.Of(f, s.Frames, s.Heads)
-	s.Versions = s.Records.Versions()
+	s.Versions = facts.VersionsOf(s.Records)
 	s.Trees = trees.Of(f, s.Kept)
 	must(t, errors.Join(f.DB.BeginLog(), s.Frames.Packs.Begin(1, 0), s.Trees.Recover()))
 	t.Cleanup(func() {

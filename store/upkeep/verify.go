@@ -98,7 +98,11 @@ func (s *Site) Unreadable(ctx context.Context) (bad bool, err error) {
 		ctx:      ctx,
 		bodiless: true,
 	}
-	err = v.run(v.database, v.meta, v.records, v.journal, v.linkLists, v.looks, v.observations, v.listed)
+	listed := func() error { // without which no run begins
+		_, err := s.Versions.List()
+		return err
+	}
+	err = v.run(v.database, v.meta, v.records, v.journal, v.linkLists, v.looks, v.observations, listed)
 	return (err == nil) && (v.st.Problems > 0), err
 }
 
@@ -182,12 +186,6 @@ func (v *verifier) log() error {
 	return err
 }
 
-// listed reads the list of versions, without which no run begins.
-func (v *verifier) listed() error {
-	_, err := v.s.Versions.List()
-	return err
-}
-
 func (v *verifier) meta() (err error) {
 	if v.known, err = v.s.Records.Known(); err != nil {
 		return err
@@ -262,7 +260,6 @@ func (v *verifier) record(k ProblemKind, r *record.Resource) {
 	}
 }
 
-// heads checks the heads that a record refers to.
 func (v *verifier) heads(r *record.Resource) {
 	for _, at := range [...]record.HeadPlace{r.Head, r.LastHead} {
 		if at.IsZero() {
@@ -325,13 +322,10 @@ func (v *verifier) journal() error {
 				v.problem(BadJournal, name, "%v", err)
 			}
 		}
-		for _, d := range b.Done {
+		for i := range b.Done {
+			d := &b.Done[i]
 			v.st.Journal++
-			u, err := record.StoredURL(string(d.URL))
-			if err == nil {
-				err = r.Decode(u, d.Record)
-			}
-			if err != nil {
+			if err := d.Decode(&r); err != nil {
 				v.problem(BadJournal, name, "%v", err)
 				continue
 			}
@@ -339,7 +333,7 @@ func (v *verifier) journal() error {
 			v.record(BadJournal, &r)
 			v.given(r.ID) // a kill may have ended Fold when it had written the links and not yet the record
 			if d.Linked {
-				v.targets(BadJournal, u.String(), d.Targets)
+				v.targets(BadJournal, r.URL.String(), d.Targets)
 			}
 		}
 		return nil
@@ -351,7 +345,6 @@ func (v *verifier) journal() error {
 	return err
 }
 
-// looks checks what runs have looked at: numbers that were given.
 func (v *verifier) looks() error {
 	list, err := v.s.Records.Looks()
 	if err != nil {

@@ -161,7 +161,6 @@ func (v *verifier) history() error {
 	})
 }
 
-// versions checks the list of versions and their edit scripts.
 func (v *verifier) versions() error {
 	last := 0
 	return v.s.DB.View(func(tx *db.Tx) error {
@@ -195,7 +194,6 @@ func (v *verifier) versions() error {
 	})
 }
 
-// current checks that the link names a tree exactly when a version is published.
 func (v *verifier) current() error {
 	wrong, err := v.s.Trees.CheckLink(v.st.Versions > 0)
 	if wrong != "" {

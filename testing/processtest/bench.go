@@ -191,10 +191,11 @@ func (b *Bench) options(j *job.Job, rules *scope.URLRules) process.Options {
 }
 
 func (b *Bench) stores(o *process.Options) process.Stores {
-	s := process.Stores{Records: b.Records, Frames: new(Frames), Bodies: new(storetest.Bodies)}
+	kept := new(storetest.Bodies)
+	s := process.Stores{Records: b.Records, Frames: new(Frames), Bodies: kept}
 	s.Saver = process.NewSaver(process.SaverOptions{
 		Frames: s.Frames,
-		Bodies: s.Bodies,
+		Bodies: kept,
 		Get:    b.Records.Get,
 		URL:    o.Table.URL,
 		InSet:  o.Table.InSet,

@@ -9,18 +9,25 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"mirrord/store/disk"
 	"sync"
 	"testing"
 	"time"
-
-	"mirrord/store/blobs"
 )
 
-// TestBodies holds an implementation of blobs.Bodies to the contract. open makes one with nothing in it.
-func TestBodies(t *testing.T, open func(t *testing.T) blobs.Bodies) {
+// Contract is what blobs.Blobs promises of bodies, and Bodies too.
+type Contract interface {
+	Stat(digest [32]byte) (disk.FileStat, error)
+	Put(digest [32]byte, body []byte, modified time.Time) error
+	Open(digest [32]byte, n int64) (io.ReadCloser, error)
+	Delete(digest [32]byte) error
+}
+
+// TestBodies holds an implementation to the contract. open makes one with nothing in it.
+func TestBodies(t *testing.T, open func(t *testing.T) Contract) {
 	for _, tc := range []struct {
 		name string
-		test func(t *testing.T, b blobs.Bodies)
+		test func(t *testing.T, b Contract)
 	}{
 		{"missing", bodiesMissing},
 		{"ranges", bodiesRanges},
@@ -39,7 +46,7 @@ func bytesOf(n int, seed byte) []byte {
 	return out
 }
 
-func put(t *testing.T, b blobs.Bodies, data []byte, modified int64) [32]byte {
+func put(t *testing.T, b Contract, data []byte, modified int64) [32]byte {
 	t.Helper()
 	d := sha256.Sum256(data)
 	if err := b.Put(d, data, time.Unix(modified, 0)); err != nil {
@@ -53,7 +60,7 @@ func put(t *testing.T, b blobs.Bodies, data []byte, modified int64) [32]byte {
 	return d
 }
 
-func read(t *testing.T, b blobs.Bodies, d [32]byte, n int64) []byte {
+func read(t *testing.T, b Contract, d [32]byte, n int64) []byte {
 	t.Helper()
 	r, err := b.Open(d, n)
 	if err != nil {
@@ -66,7 +73,7 @@ func read(t *testing.T, b blobs.Bodies, d [32]byte, n int64) []byte {
 	return out
 }
 
-func wantMissing(t *testing.T, b blobs.Bodies, d [32]byte) {
+func wantMissing(t *testing.T, b Contract, d [32]byte) {
 	t.Helper()
 	if _, err := b.Stat(d); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("stat: %v", err)
@@ -76,7 +83,7 @@ func wantMissing(t *testing.T, b blobs.Bodies, d [32]byte) {
 	}
 }
 
-func bodiesMissing(t *testing.T, b blobs.Bodies) {
+func bodiesMissing(t *testing.T, b Contract) {
 	d := sha256.Sum256([]byte("x"))
 	wantMissing(t, b, d)
 	if err := b.Delete(d); err != nil {
@@ -86,7 +93,7 @@ func bodiesMissing(t *testing.T, b blobs.Bodies) {
 	wantMissing(t, b, d)
 }
 
-func bodiesRanges(t *testing.T, b blobs.Bodies) {
+func bodiesRanges(t *testing.T, b Contract) {
 	for _, size := range []int64{0, 1, 100_003} {
 		data := bytesOf(int(size), 1)
 		d := put(t, b, data, 1234567890)
@@ -106,7 +113,7 @@ func bodiesRanges(t *testing.T, b blobs.Bodies) {
 	}
 }
 
-func bodiesTwice(t *testing.T, b blobs.Bodies) {
+func bodiesTwice(t *testing.T, b Contract) {
 	data := bytesOf(1000, 2)
 	want := bytes.Clone(data)
 	d := put(t, b, data, 5)
@@ -120,7 +127,7 @@ func bodiesTwice(t *testing.T, b blobs.Bodies) {
 	}
 }
 
-func bodiesDelete(t *testing.T, b blobs.Bodies) {
+func bodiesDelete(t *testing.T, b Contract) {
 	data := bytesOf(200_000, 3)
 	d := put(t, b, data, 1)
 	other := put(t, b, bytesOf(10, 4), 1)
@@ -146,7 +153,7 @@ func bodiesDelete(t *testing.T, b blobs.Bodies) {
 }
 
 // bodiesMany has bodies put, read and deleted at the same time: each is whole or missing.
-func bodiesMany(t *testing.T, b blobs.Bodies) {
+func bodiesMany(t *testing.T, b Contract) {
 	all := make([][]byte, 8)
 	for i := range all {
 		all[i] = bytesOf(20_000+i, byte(10+i))
