@@ -168,8 +168,8 @@ func (f Form) Cut(file string) (rest string, ok bool) {
 
 // Unpack checks a file in any form and writes its tree to sink; see phm.Unpack. A file that no form claims
 // is treated as the archive form of PHM, whose errors are returned.
-func Unpack(r io.ReaderAt, size int64, sink phm.Sink, l phm.Limits) (*phm.Meta, error) {
-	tree, err := Open(r, size, l)
+func Unpack(r io.ReaderAt, size int64, sink phm.Sink) (*phm.Meta, error) {
+	tree, err := Open(r, size, phm.Limits{})
 	if err != nil {
 		return nil, err
 	}

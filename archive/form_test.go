@@ -161,8 +161,8 @@ func TestNames(t *testing.T) {
 // A file of no known form is refused like a bad one of the archive form.
 func TestUnpackUnknown(t *testing.T) {
 	text := "neither form"
-	if _, err := Unpack(strings.NewReader(text), int64(len(text)), folder{t.TempDir()},
-		phm.Limits{}); !errors.Is(err, phm.ErrNotPHM) {
+	_, err := Unpack(strings.NewReader(text), int64(len(text)), folder{t.TempDir()})
+	if !errors.Is(err, phm.ErrNotPHM) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestUnpackUnknown(t *testing.T) {
 func unpacked(t *testing.T, data []byte, fails error) map[string][]byte {
 	t.Helper()
 	dir := t.TempDir()
-	_, err := Unpack(bytes.NewReader(data), int64(len(data)), folder{dir}, phm.Limits{})
+	_, err := Unpack(bytes.NewReader(data), int64(len(data)), folder{dir})
 	if (err != nil) != (fails != nil) {
 		t.Fatalf("unpack: %v", err)
 	}

@@ -151,8 +151,7 @@ func heatOf(name, top string, all bool, m *evolution.HeatMap) heatData {
 		d.Since, d.Until = time.Unix(m.Times[0], 0), time.Unix(m.Times[n-1], 0)
 	}
 	if top != "" {
-		above, _ := cutLast(top)
-		d.Up = heatAddress(name, above)
+		d.Up = heatAddress(name, top[:max(0, strings.LastIndexByte(top, '/'))])
 	}
 	rows := m.Rows
 	if len(rows) > heatRows {
@@ -178,12 +177,6 @@ func heatAddress(name, dir string) string {
 		to += "?path=" + url.QueryEscape(dir)
 	}
 	return to
-}
-
-// cutLast cuts a path before its last name.
-func cutLast(p string) (above, name string) {
-	i := strings.LastIndexByte(p, '/')
-	return p[:max(0, i)], p[i+1:]
 }
 
 // heatPaths draws the row of a directory: a path for each class.

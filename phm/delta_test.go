@@ -214,7 +214,7 @@ func TestDeltaRefused(t *testing.T) {
 	if _, err := Verify(openArchive(t, delta), VerifyOptions{}); !errors.Is(err, ErrDelta) {
 		t.Errorf("verify: %v", err)
 	}
-	if _, err := VerifyDelta(openArchive(t, old), VerifyOptions{}); !errors.Is(err, ErrNotDelta) {
+	if _, err := VerifyDelta(openArchive(t, old)); !errors.Is(err, ErrNotDelta) {
 		t.Errorf("verify of an archive as a delta: %v", err)
 	}
 	if _, err := unpack(t, delta, Limits{}); !errors.Is(err, ErrDelta) {
@@ -233,7 +233,7 @@ func TestVerifyDelta(t *testing.T) {
 	bodies["index.html"], bodies["new.html"], bodies["moved.css"] = "changed", "new", bodies["style.css"]
 	delete(bodies, "style.css")
 	delta, _ := packDelta(t, v1, versionOf(t, 2, bodies))
-	rep, err := VerifyDelta(openArchive(t, delta), VerifyOptions{})
+	rep, err := VerifyDelta(openArchive(t, delta))
 	if err != nil || rep.Err() != nil {
 		t.Fatal(err, rep)
 	}
@@ -268,7 +268,7 @@ func TestVerifyDelta(t *testing.T) {
 				entries = append(entries, entry{name: name, body: string(body)})
 			}
 		}
-		rep, err := VerifyDelta(openArchive(t, makeZip(t, entries)), VerifyOptions{})
+		rep, err := VerifyDelta(openArchive(t, makeZip(t, entries)))
 		if err != nil || len(rep.Problems) == 0 || rep.Problems[0].Kind != c.want {
 			t.Errorf("%s: %v, %+v", name, err, rep)
 		}

@@ -210,13 +210,11 @@ func isCanonical(s string) bool {
 	return true
 }
 
+// ByPath is the order of files in a table.
+func ByPath(a, b File) int { return strings.Compare(a.Path, b.Path) }
+
 func isDigest(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return len(s) == 2*sha256.Size
+	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // A LineError is an error in one line of phm.files.

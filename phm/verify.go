@@ -119,13 +119,12 @@ type DeltaSum struct {
 // VerifyDelta reads a whole delta archive and reports every problem of what it has. Whether it fits another
 // archive, and the files whose bytes come from there, Apply checks. It fails with ErrNotDelta for another
 // archive. Links are not checked.
-func VerifyDelta(a *Archive, o VerifyOptions) (*Report, error) {
+func VerifyDelta(a *Archive) (*Report, error) {
 	d, err := readDelta(a)
 	if err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
-	o.Links = nil
-	v := newVerifier(a, o)
+	v := newVerifier(a, VerifyOptions{})
 	v.part = func(path string) bool { return a.files[path] != nil }
 	if v.report.Meta, err = ReadMeta(strings.NewReader(d.Meta)); err != nil {
 		v.problem(BadMeta, "", "of the target: %v", err)

@@ -63,7 +63,7 @@ func TestApplet(t *testing.T) {
 				t.Fatalf("links %q, want %q", links, c.links)
 			}
 			splice := func(raw []byte, d *Doc) string {
-				out, _ := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+				out, _ := replaceLinks(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 					return []byte(c.to), true, true
 				})
 				return string(out)
@@ -109,7 +109,7 @@ func TestAppletOutside(t *testing.T) {
 			if err := d.Scan(raw, Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: HTML}); err != nil {
 				t.Fatal(err)
 			}
-			out, edits := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
+			out, edits := replaceLinks(nil, raw, d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
 				return d.Links[i].URL, in, !in
 			})
 			return string(out), edits

@@ -77,7 +77,7 @@ func BenchmarkScanSplice(b *testing.B) {
 			if err := d.Scan(p, in); err != nil {
 				b.Fatal(err)
 			}
-			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+			out, _ = replaceLinks(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 				return ref, true, true
 			})
 		}
@@ -99,7 +99,7 @@ func BenchmarkSplice(b *testing.B) {
 	for b.Loop() {
 		for i, p := range pages {
 			d := &docs[i]
-			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+			out, _ = replaceLinks(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 				return ref, true, true
 			})
 		}

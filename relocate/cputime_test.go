@@ -40,7 +40,7 @@ func BenchmarkRatio(b *testing.B) {
 			if err := d.Scan(p, in); err != nil {
 				b.Fatal(err)
 			}
-			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+			out, _ = replaceLinks(out[:0], p, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 				return ref, true, true
 			})
 		}

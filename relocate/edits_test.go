@@ -16,7 +16,7 @@ func relocated(t *testing.T, doc string, in Input) (string, *Doc) {
 	if err := d.Scan([]byte(doc), in); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := Splice(nil, []byte(doc), d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
+	out, _ := replaceLinks(nil, []byte(doc), d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
 		if l := &d.Links[i]; strings.HasPrefix(string(l.URL), "http://other.test/") {
 			return l.URL, false, !l.Absolute
 		}

@@ -80,7 +80,7 @@ func TestEncodings(t *testing.T) {
 			if d.Title != want {
 				t.Errorf("title %q, want %q", d.Title, want)
 			}
-			out, _ := Splice(nil, raw, d.Charset, d.Links, nil, func(int) ([]byte, bool, bool) {
+			out, _ := replaceLinks(nil, raw, d.Charset, d.Links, nil, func(int) ([]byte, bool, bool) {
 				return []byte("n.html"), true, true
 			})
 			want = c.text

@@ -185,7 +185,7 @@ func timeHostile(t *testing.T, f func(int) (Format, string), n int) float64 {
 	if err := d.Scan(raw, Input{URL: mustURL(t, "http://zoo.test/dir/page.html"), Format: format}); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+	out, _ := replaceLinks(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 		return nil, false, false
 	})
 	took := cpuSeconds(t) - start
@@ -255,7 +255,7 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("a document without URL: %v", err)
 	}
 	// Spans from a corrupt store must not hurt.
-	out, _ := Splice(nil, []byte("abc"), "utf-8", []Link{
+	out, _ := replaceLinks(nil, []byte("abc"), "utf-8", []Link{
 		{Start: 2, End: 1}, {Start: -1, End: 2}, {Start: 1, End: 9}, {Start: 1, End: 2}, {Start: 0, End: 1},
 	},
 		[]Edit{{
@@ -287,7 +287,7 @@ func TestSteadyState(t *testing.T) {
 			if err := d.Scan(p, in); err != nil {
 				t.Fatal(err)
 			}
-			out, _ = Splice(out[:0], p, d.Charset, d.Links, d.Edits, target)
+			out, _ = replaceLinks(out[:0], p, d.Charset, d.Links, d.Edits, target)
 		})
 		if n > 48 { // texts and spans of edits, the answers kept for them, the title, words, the charset
 			t.Errorf("%d bytes: %g allocations", len(p), n)

@@ -55,7 +55,7 @@ func TestNewFormat(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	out, _ := Splice(nil, []byte(raw), d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
+	out, _ := replaceLinks(nil, []byte(raw), d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
 		return []byte("x"), true, i == 0
 	})
 	if want := "x\nhttp://other.example/\nc.html\n"; string(out) != want {

@@ -72,7 +72,7 @@ func TestHeaderRefreshReported(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	out, edited := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+	out, edited := replaceLinks(nil, raw, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
 		return []byte("x"), true, true
 	})
 	if len(edited) != 1 || edited[0].Why.String() != "refresh" {

@@ -142,7 +142,7 @@ func TestScriptEncodings(t *testing.T) {
 	if err := d.Scan(raw, in); err != nil {
 		t.Fatal(err)
 	}
-	out, _ := Splice(nil, raw, d.Charset, d.Links, nil, func(int) ([]byte, bool, bool) {
+	out, _ := replaceLinks(nil, raw, d.Charset, d.Links, nil, func(int) ([]byte, bool, bool) {
 		return []byte("x/y.png"), true, true
 	})
 	if want := "<script>f('\x83\x5c', './x/y.png', \"\x83\x60\", './x/y.png')</script>"; string(out) != want {

@@ -9,32 +9,29 @@ import (
 	"unicode/utf8"
 )
 
-// Splice appends raw to dst with replacements and returns the extended slice and the edits that were applied.
-//
-// target is called once for each link, in order. It returns the new reference (relative or absolute, valid
-// URL characters, not empty; it may be overwritten by the next call), whether the link's target is inside the
-// set, and whether to replace the reference at all. A fragment of the reference is that of a redirect, and
-// takes the place of the link's own where that ends with a quoted attribute; anywhere else the link's own
-// stays. Splice reads only Start, End, Ctx and Kind
-// of a link and never replaces one of kind Discovered, so links can be stored without Ref and URL. Spans
+// A LinkTarget says what becomes of a document's links. It is called once for each link, in order. It returns
+// the new reference (relative or absolute, valid URL characters, not empty; it may be overwritten by the next
+// call), whether the link's target is inside the set, and whether to replace the reference at all. A fragment
+// of the reference is that of a redirect, and takes the place of the link's own where that ends with a quoted
+// attribute; anywhere else the link's own stays.
+type LinkTarget func(i int) (ref []byte, inside, replace bool)
+
+// Splice appends the raw bytes of a document to dst with replacements, and returns the extended slice. Spans
 // that lie outside raw or behind an earlier one are ignored.
-func Splice(
-	dst, raw []byte, charset string, links []Link, edits []Edit,
-	target func(i int) (ref []byte, inside, replace bool),
-) (out []byte, edited []Edit) {
-	out, edited, _ = SpliceNoting(dst, raw, charset, links, edits, target, nil)
-	return out, edited
+func (d *Doc) Splice(dst, raw []byte, target LinkTarget) []byte {
+	out, _, _ := SpliceNoting(dst, raw, d.Charset, d.Links, d.Edits, target, nil)
+	return out
 }
 
 // Span is a stretch of a document that Splice replaced: raw[Start:End] by what stands at [At:To) of what it
 // made.
 type Span struct{ Start, End, At, To int32 }
 
-// SpliceNoting is Splice that appends to spans what it replaced, in order.
+// SpliceNoting is Splice for links that were scanned earlier. It also returns the edits that were applied,
+// and appends to spans what it replaced, in order. It reads only Start, End, Ctx and Kind of a link and never
+// replaces one of kind Discovered, so links can be stored without Ref and URL.
 func SpliceNoting(
-	dst, raw []byte, charset string, links []Link, edits []Edit,
-	target func(i int) (ref []byte, inside, replace bool),
-	spans []Span,
+	dst, raw []byte, charset string, links []Link, edits []Edit, target LinkTarget, spans []Span,
 ) (out []byte, edited []Edit, noted []Span) {
 	if cap(dst)-len(dst) < len(raw) {
 		dst = slices.Grow(dst, len(raw)+len(raw)/8) // most grow by less
@@ -45,9 +42,7 @@ func SpliceNoting(
 	return append(sp.out, raw[sp.pos:]...), edited, sp.spans
 }
 
-func newSplicer(
-	raw []byte, charset string, links []Link, target func(i int) (ref []byte, inside, replace bool),
-) splicer {
+func newSplicer(raw []byte, charset string, links []Link, target LinkTarget) splicer {
 	sp := splicer{
 		raw:    raw,
 		links:  links,
@@ -71,9 +66,7 @@ func (sp *splicer) note(start, end int32, at int) {
 // SpliceTo is SpliceNoting for large documents: what it makes goes to w in pieces and is never in memory
 // whole.
 func SpliceTo(
-	w io.Writer, raw []byte, charset string, links []Link, edits []Edit,
-	target func(i int) (ref []byte, inside, replace bool),
-	spans []Span,
+	w io.Writer, raw []byte, charset string, links []Link, edits []Edit, target LinkTarget, spans []Span,
 ) (edited []Edit, noted []Span, err error) {
 	sp := newSplicer(raw, charset, links, target)
 	sp.out, sp.sink, sp.spans = make([]byte, 0, sinkBuffer), w, spans
@@ -158,7 +151,7 @@ type answer struct {
 type splicer struct {
 	raw    []byte
 	links  []Link
-	target func(i int) ([]byte, bool, bool)
+	target LinkTarget
 	wide   wide
 	roman  bool // '~' is not '~' in JIS X 0201
 	keep   bool // some edit depends on a link: remember which links are inside

@@ -97,9 +97,17 @@ func TestSpliceFragment(t *testing.T) {
 			t.Fatal(err)
 		}
 		target := func(int) ([]byte, bool, bool) { return []byte("n.html#part"), true, true }
-		got, _ := Splice(nil, []byte(c.in), d.Charset, d.Links, d.Edits, target)
+		got, _ := replaceLinks(nil, []byte(c.in), d.Charset, d.Links, d.Edits, target)
 		if !strings.HasSuffix(string(got), c.want) {
 			t.Errorf("%q: %q, want %q", c.in, got, c.want)
 		}
 	}
+}
+
+// replaceLinks replaces links as a Doc does, and returns the edits that were applied too.
+func replaceLinks(
+	dst, raw []byte, charset string, links []Link, edits []Edit, target LinkTarget,
+) (out []byte, edited []Edit) {
+	out, edited, _ = SpliceNoting(dst, raw, charset, links, edits, target, nil)
+	return out, edited
 }

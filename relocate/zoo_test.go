@@ -250,13 +250,13 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 	}
 	checkSpans(t, raw, &d)
 	checkRefs(t, raw, in.URL, &d)
-	same, edited := Splice(nil, raw, d.Charset, d.Links, nil, func(i int) ([]byte, bool, bool) {
+	same, edited := replaceLinks(nil, raw, d.Charset, d.Links, nil, func(i int) ([]byte, bool, bool) {
 		return nil, false, false
 	})
 	if !bytes.Equal(same, raw) || edited != nil {
 		t.Fatalf("a splice that replaces nothing changed\n%q to\n%q", raw, same)
 	}
-	out, _ := Splice(nil, raw, d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
+	out, _ := replaceLinks(nil, raw, d.Charset, d.Links, d.Edits, func(i int) ([]byte, bool, bool) {
 		return targetOf(&d.Links[i], i), true, d.Links[i].URL != nil
 	})
 	in2 := in
@@ -291,7 +291,7 @@ func checkRelocation(t *testing.T, raw []byte, in Input) {
 			t.Fatalf("link %d of\n%q is %q (%q) in\n%q, want %q", i, raw, got, l2.Ref, out, w)
 		}
 	}
-	again, edited := Splice(nil, out, d2.Charset, d2.Links, d2.Edits, func(i int) ([]byte, bool, bool) {
+	again, edited := replaceLinks(nil, out, d2.Charset, d2.Links, d2.Edits, func(i int) ([]byte, bool, bool) {
 		return targetOf(&d2.Links[i], i), true, d2.Links[i].URL != nil && d.Links[i].URL != nil
 	})
 	if !bytes.Equal(again, out) {

@@ -197,15 +197,7 @@ func (rd *reader) takeRecord(kind byte, f []string) error {
 }
 
 func isBlob(s string) bool {
-	if len(s) < 8 || len(s) > 64 {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(s) >= 8 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // flush applies the records of the version that was being read.

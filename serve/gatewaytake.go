@@ -183,7 +183,7 @@ func (p *passage) rewritten(
 ) []byte {
 	var doc relocate.Doc
 	doc.Scan(body, in)
-	out, _ := relocate.Splice(nil, body, doc.Charset, doc.Links, doc.Edits, func(i int) ([]byte, bool, bool) {
+	out := doc.Splice(nil, body, func(i int) ([]byte, bool, bool) {
 		if doc.Links[i].URL == nil {
 			return nil, false, false
 		}

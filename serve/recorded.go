@@ -268,7 +268,7 @@ func (c *recordedCrawl) relocated(r Resource, raw []byte) []byte {
 		return raw // it is no document
 	}
 	var ref []byte
-	out, _ := relocate.Splice(nil, raw, doc.Charset, doc.Links, doc.Edits, func(i int) ([]byte, bool, bool) {
+	return doc.Splice(nil, raw, func(i int) ([]byte, bool, bool) {
 		l := &doc.Links[i]
 		if l.URL == nil {
 			return nil, false, false
@@ -280,7 +280,6 @@ func (c *recordedCrawl) relocated(r Resource, raw []byte) []byte {
 		}
 		return l.URL, false, l.Kind != relocate.InScript
 	})
-	return out
 }
 
 // inMemory takes a body.

@@ -15,7 +15,6 @@ import (
 	"mirrord/app/look"
 	"mirrord/archive"
 	"mirrord/internal/regular"
-	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/store"
 )
@@ -45,7 +44,7 @@ func exportDelta(
 		return out, sayDamage(name, err)
 	}
 	why := err
-	if damage, lerr := o.look(st, name, render.CheckTree); lerr == nil && damage != nil {
+	if damage, lerr := o.look(st, name); lerr == nil && damage != nil {
 		why = damage // such as a file that is missing
 	}
 	if !isDamage(why) {

@@ -96,7 +96,7 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 	}
 	streams := o.Out == "-" && !form.Placed
 	if streams && damage == nil { // a stream cannot begin again
-		if damage, err = o.look(st, name, render.CheckTree); err != nil {
+		if damage, err = o.look(st, name); err != nil {
 			return nil, errors.Join(err, tree.Close())
 		}
 	}
@@ -114,7 +114,7 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 		return out, sayDamage(name, err)
 	}
 	why := err
-	if damage, lerr := o.look(st, name, render.CheckTree); lerr == nil && damage != nil {
+	if damage, lerr := o.look(st, name); lerr == nil && damage != nil {
 		why = damage // such as a file that is missing
 	}
 	if isDamage(why) {
@@ -124,9 +124,7 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 }
 
 // look checks the published tree, if that is exported. damage describes its damage.
-func (o *ExportRequest) look(
-	st *store.State, name string, check func(render.Material) error,
-) (damage, err error) {
+func (o *ExportRequest) look(st *store.State, name string) (damage, err error) {
 	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
 		o.Version = 0
 	}
@@ -134,7 +132,7 @@ func (o *ExportRequest) look(
 		return nil, nil
 	}
 	return treeDamage(env.View(st, name, func(s *store.Site) error {
-		return check(render.MaterialOf(st, s))
+		return render.CheckTree(render.MaterialOf(st, s))
 	}))
 }
 

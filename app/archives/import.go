@@ -68,9 +68,6 @@ func abandoned(s *store.Site) bool {
 	return errors.Join(err, kerr, rerr) == nil && len(vs) == 0 && known == 0 && run == nil
 }
 
-// ImportedVersion is the version that an imported mirror continues from: the archive's own.
-func ImportedVersion(m *phm.Meta) int { return max(m.Version, 1) }
-
 // maxVersion leaves more numbers for later versions than a mirror will ever need.
 const maxVersion = 1<<31 - 1
 
@@ -100,7 +97,7 @@ func importInto(
 		return nil, err
 	}
 	v := record.Version{
-		Number: ImportedVersion(m),
+		Number: max(m.Version, 1), // the mirror continues from that of the archive
 		Time:   when,
 		Files:  m.Files,
 		Bytes:  m.Bytes,

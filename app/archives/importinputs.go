@@ -305,9 +305,10 @@ func recordFiles(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	endings := []string{".warc", ".warc.gz", ".warc.zst", ".wacz", ".arc", ".arc.gz"}
 	var files []string
 	for _, e := range entries {
-		known := slices.ContainsFunc(recordEndings(), func(end string) bool {
+		known := slices.ContainsFunc(endings, func(end string) bool {
 			return strings.HasSuffix(e.Name(), end)
 		})
 		if known && e.Type().IsRegular() {
@@ -315,11 +316,6 @@ func recordFiles(name string) ([]string, error) {
 		}
 	}
 	return files, nil
-}
-
-// recordEndings returns the ends of the names of files of records in a folder.
-func recordEndings() []string {
-	return []string{".warc", ".warc.gz", ".warc.zst", ".wacz", ".arc", ".arc.gz"}
 }
 
 func (in *importInputs) add(ctx context.Context, name string, r *ImportRequest) error {

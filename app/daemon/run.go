@@ -97,7 +97,7 @@ func (r *runner) Run(ctx context.Context, j *job.Job, o scheduler.RunOptions) st
 	}
 	if sum == nil {
 		out = fail(err)
-		out, _ = jobs.PostponedRun(out, err)
+		out = jobs.PostponedRun(out, err)
 		return out
 	}
 	verified := out.Verified

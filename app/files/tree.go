@@ -33,7 +33,7 @@ func Unpack(ctx context.Context, name string, sink phm.Sink) (*phm.Meta, error) 
 	}
 	defer f.Close()
 	if !fi.IsDir() {
-		return archive.Unpack(regular.UntilAt(ctx, f), fi.Size(), sink, phm.Limits{})
+		return archive.Unpack(regular.UntilAt(ctx, f), fi.Size(), sink)
 	}
 	root, err := regular.OpenRoot(name)
 	if err != nil {

@@ -294,12 +294,12 @@ func hookLines(fact []byte) (lines []string) {
 	return lines
 }
 
-// PostponedRun is the report of a run that hooks.before did not want; ok is false for any other error.
-func PostponedRun(run status.Run, err error) (_ status.Run, ok bool) {
+// PostponedRun is the report of a run that hooks.before did not want; that of any other error stays as it is.
+func PostponedRun(run status.Run, err error) status.Run {
 	if !errors.Is(err, errPostponed) {
-		return run, false
+		return run
 	}
 	run.Verdict, run.Cause = status.VerdictPartial, status.Postponed
 	run.Reasons, run.Error = []string{err.Error()}, ""
-	return run, true
+	return run
 }

@@ -68,9 +68,8 @@ func heldTree(s *store.Site, r DiffRequest) (*Difference, error) {
 	}); err != nil {
 		return nil, err
 	}
-	byPath := func(x, y phm.File) int { return strings.Compare(x.Path, y.Path) }
-	slices.SortFunc(before, byPath)
-	slices.SortFunc(after, byPath)
+	slices.SortFunc(before, phm.ByPath)
+	slices.SortFunc(after, phm.ByPath)
 	if c.Tree = diff.Trees(before, after); c.Path != "" {
 		if c.Tree = c.Tree.Find(c.Path); c.Tree == nil {
 			c.Tree = &diff.Dir{Path: c.Path}

@@ -163,10 +163,8 @@ func absoluteLinks(rec *record.Resource, raw []byte) []byte {
 	if !format.Spliced() || d.Scan(raw, in) != nil {
 		return raw
 	}
-	target := func(i int) (ref []byte, inside, replace bool) {
+	return d.Splice(nil, raw, func(i int) (ref []byte, inside, replace bool) {
 		l := &d.Links[i]
 		return l.URL, false, l.URL != nil && !l.Absolute && l.Kind != relocate.InScript
-	}
-	out, _ := relocate.Splice(nil, raw, d.Charset, d.Links, d.Edits, target)
-	return out
+	})
 }

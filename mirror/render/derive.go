@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"mirrord/phm"
@@ -99,7 +98,7 @@ func (p *PastFS) derive(all records) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(p.files, func(a, b phm.File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(p.files, phm.ByPath)
 	p.bodies = make([]pastBody, len(p.files))
 	if err := p.writeTable(); err != nil {
 		return err

@@ -108,7 +108,8 @@ func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
 	if err != nil || !has {
 		return raw, nil // it was published with its links as they were
 	}
-	out, _ := relocate.Splice(nil, raw, here.Charset, here.Links, nil, func(i int) ([]byte, bool, bool) {
+	here.Edits = nil
+	return here.Splice(nil, raw, func(i int) ([]byte, bool, bool) {
 		l := &here.Links[i]
 		if (l.URL == nil) || l.Absolute || (l.Kind == relocate.InScript) {
 			return nil, false, false
@@ -122,6 +123,5 @@ func (m *ImportedFiles) Document(f *phm.File) ([]byte, error) {
 			return nil, true, false
 		}
 		return []byte(to.URL), true, true
-	})
-	return out, nil
+	}), nil
 }

@@ -152,7 +152,7 @@ func (c *PageChecker) again(f *phm.File, raw []byte) int {
 		c.ref = relocate.Relative(c.ref[:0], f.Path, p)
 		return c.ref, true, true
 	}
-	c.out, _ = relocate.Splice(c.out[:0], raw, doc.Charset, doc.Links, doc.Edits, target)
+	c.out = doc.Splice(c.out[:0], raw, target)
 	if bytes.Equal(c.out, raw) {
 		return -1
 	}

@@ -199,7 +199,7 @@ func (p *PastFS) readTable(live []phm.File, later []record.Version) error {
 			p.files = append(p.files, *f)
 		}
 	}
-	slices.SortFunc(p.files, func(a, b phm.File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(p.files, phm.ByPath)
 	return p.writeTable()
 }
 

@@ -51,7 +51,7 @@ func (r *relinker) relink(f *phm.File, raw []byte, to func(string) (string, bool
 		}
 		return nil, false, false
 	}
-	r.out, _ = relocate.Splice(r.out[:0], raw, doc.Charset, doc.Links, doc.Edits, target)
+	r.out = doc.Splice(r.out[:0], raw, target)
 	return r.out, nil
 }
 

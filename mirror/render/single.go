@@ -86,7 +86,7 @@ func (s *singler) inlined(f *phm.File) (body []byte, format relocate.Format, cha
 	s.open = append(s.open, f.Path)
 	defer func() { s.open = s.open[:len(s.open)-1] }()
 	var failed error
-	body, _ = relocate.Splice(nil, raw, doc.Charset, doc.Links, doc.Edits, func(i int) ([]byte, bool, bool) {
+	body = doc.Splice(nil, raw, func(i int) ([]byte, bool, bool) {
 		ref, err := s.ref(&doc.Links[i])
 		failed = errors.Join(failed, err)
 		return ref, bytes.HasPrefix(ref, []byte("data:")), ref != nil

@@ -193,7 +193,7 @@ func (e *explainer) record(rec *record.Resource) error {
 		return err
 	}
 	var err error
-	if x.Found, err = v.trail(rec, 50); err != nil || len(x.Found) == 0 {
+	if x.Found, err = v.trail(rec); err != nil || len(x.Found) == 0 {
 		return err
 	}
 	linked, err := e.linked(rec, x.Found[0])

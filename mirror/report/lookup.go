@@ -65,9 +65,9 @@ func (v *View) urls(ids ...uint32) (map[uint32]site.URL, error) {
 }
 
 // trail returns the documents by which a resource was found, the one that names it first, up to an entry
-// point or to one that is no longer there, but not more than most. It takes four bytes for each URL of the
+// point or to one that is no longer there, but not more than 50. It takes four bytes for each URL of the
 // site while it works.
-func (v *View) trail(rec *record.Resource, most int) (out []string, err error) {
+func (v *View) trail(rec *record.Resource) (out []string, err error) {
 	if rec.Referrer == 0 {
 		return nil, nil
 	}
@@ -86,7 +86,7 @@ func (v *View) trail(rec *record.Resource, most int) (out []string, err error) {
 		return nil, err
 	}
 	var ids []uint32
-	for ref := rec.Referrer; ref > 0 && ref <= n && len(ids) < most; ref = referrers[ref-1] {
+	for ref := rec.Referrer; ref > 0 && ref <= n && len(ids) < 50; ref = referrers[ref-1] {
 		ids = append(ids, ref-1)
 	}
 	urls, err := v.urls(ids...)

@@ -221,7 +221,7 @@ func VerifyArchive(ctx context.Context, r io.ReaderAt, size int64, links bool) (
 		return nil, fmt.Errorf("verify: %w", err)
 	}
 	if a, ok := form.(*phm.Archive); ok {
-		rep, err := phm.VerifyDelta(a, phm.VerifyOptions{})
+		rep, err := phm.VerifyDelta(a)
 		if !errors.Is(err, phm.ErrNotDelta) {
 			return rep, errors.Join(err, ctx.Err())
 		}

@@ -40,12 +40,14 @@ func noteMarks(c *Case, r *Ruling) {
 				marked = append(marked, c.Table.URL(id))
 			}
 		}
-		slices.SortFunc(marked, func(a, b site.URL) int { return cmp.Compare(a.String(), b.String()) })
+		slices.SortFunc(marked, byText)
 		for _, u := range marked {
 			r.note(mark.says, u)
 		}
 	}
 }
+
+func byText(a, b site.URL) int { return cmp.Compare(a.String(), b.String()) }
 
 // cutsOf returns the documents of the mirror that limits cut short now, with what earlier runs knew of them.
 // Pages whose links are not followed are gaps when they are entry points; others are noted.
@@ -70,7 +72,7 @@ func cutsOf(c *Case, r *Ruling) urls.Cuts {
 		}
 	}
 	if len(kept) > 0 {
-		slices.SortFunc(kept, func(a, b site.URL) int { return cmp.Compare(a.String(), b.String()) })
+		slices.SortFunc(kept, byText)
 		r.note(fmt.Sprintf("%s robots nofollow, such as %s: what only such pages link to is not in the mirror",
 			count.Of(len(kept), "page tells", "pages tell"), kept[0]), site.URL{})
 	}

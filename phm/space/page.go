@@ -149,7 +149,7 @@ func (p *pages) relink(
 		}
 		return nil, false, false
 	}
-	p.out, _ = relocate.Splice(p.out[:0], raw, p.doc.Charset, p.doc.Links, p.doc.Edits, target)
+	p.out = p.doc.Splice(p.out[:0], raw, target)
 	links = len(to)
 	slices.SortFunc(to, compareTargets)
 	return p.out, slices.Compact(to), links, failed

@@ -11,7 +11,6 @@ import (
 
 	"mirrord/internal/regular"
 	"mirrord/phm"
-	"mirrord/relocate"
 )
 
 // Neighbour is another mirror of a space.
@@ -73,6 +72,6 @@ func Readdress(
 		}
 		return nil, false, false
 	}
-	out, _ = relocate.Splice(nil, raw, p.doc.Charset, p.doc.Links, p.doc.Edits, target)
+	out = p.doc.Splice(nil, raw, target)
 	return out, changed, nil
 }

@@ -134,7 +134,7 @@ func TestEncodingOfPublishedPages(t *testing.T) {
 				if err := d.Scan(body, relocate.Input{URL: u, HeaderCharset: label, Format: relocate.HTML}); err != nil {
 					t.Fatal(err)
 				}
-				out, _ := relocate.Splice(nil, body, d.Charset, d.Links, d.Edits, func(int) ([]byte, bool, bool) {
+				out := d.Splice(nil, body, func(int) ([]byte, bool, bool) {
 					return nil, false, false
 				})
 				if got, want := s.HTML(out), s.make(body, label, true); got != want {
