@@ -140,12 +140,7 @@ func phraseAt(b []byte, i int, phrase string) int {
 }
 
 // digitsIn returns how many digits b begins with.
-func digitsIn(b []byte) (n int) {
-	for n < len(b) && digit(b[n]) {
-		n++
-	}
-	return n
-}
+func digitsIn(b []byte) int { return len(b) - len(bytes.TrimLeft(b, "0123456789")) }
 
 // blanks returns the length of the white space at the start of b, no-break spaces included.
 func blanks(b []byte) (n int) {

@@ -77,10 +77,7 @@ func (k Positions) Parts(doc []byte) (out []uint64) {
 }
 
 // once reports whether a document has a text exactly once.
-func once(doc, text []byte) bool {
-	i := bytes.Index(doc, text)
-	return i >= 0 && bytes.LastIndex(doc, text) == i
-}
+func once(doc, text []byte) bool { return bytes.Count(doc, text) == 1 }
 
 // Some of what two answers of one moment differ in has no element of its own to be named by: items drawn by
 // lot into a page without classes, or too many of them. The page has a gap there, between two texts that both

@@ -441,10 +441,7 @@ func Short(v []byte) string {
 func hashOf(of Position, parts ...[]byte) Position {
 	var h xxh3.Hasher
 	var n [8]byte
-	for i := range n {
-		n[i] = byte(of >> (8 * i))
-	}
-	h.Write(n[:])
+	h.Write(binary.LittleEndian.AppendUint64(n[:0], uint64(of)))
 	for _, p := range parts {
 		h.Write(p)
 		h.Write([]byte{variable})

@@ -5,6 +5,7 @@ package frontier
 import (
 	"bytes"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -148,12 +149,7 @@ func ownText(said string, u site.URL) string {
 	if len(u.Path()) > 1 {
 		said = strings.ReplaceAll(said, u.Path(), " ")
 	}
-	var words []string
-	for _, w := range text.Tokens(said) {
-		if !strings.ContainsAny(w, digits) {
-			words = append(words, w)
-		}
-	}
+	words := slices.DeleteFunc(text.Tokens(said), func(w string) bool { return strings.ContainsAny(w, digits) })
 	return strings.Join(words, " ")
 }
 

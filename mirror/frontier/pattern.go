@@ -32,7 +32,7 @@ func PatternOf(u site.URL) string {
 		return u.Origin() + path
 	}
 	var names []string
-	for _, pair := range strings.FieldsFunc(q, func(r rune) bool { return (r == '&') || (r == ';') }) {
+	for pair := range site.Params(q) {
 		name, _, _ := strings.Cut(pair, "=")
 		names = append(names, name+"=…")
 	}
