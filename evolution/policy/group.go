@@ -266,7 +266,7 @@ func partsWith(a *adaptive, u ID, g *group, missed bool) parts {
 	if g.listed || g.kind == Listing {
 		return parts{p, is.alone}
 	}
-	return parts{p, is.alone / a.risen(plentyAlone)}
+	return parts{p, is.alone / a.risen(plentyAlone/a.known)}
 }
 
 // expected is how many changes a request for a unit is expected to find.

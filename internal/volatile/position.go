@@ -15,11 +15,10 @@ import (
 )
 
 // Two answers to one request that came within seconds differ in what says nothing: a token of a form, the
-// time
-// that the answer took, an article drawn by lot. Where they do is a position of the template: an attribute of
-// an element that its own attributes or those of the element around it name, a member of a script, a word
-// between two others, or all of an element with a class. It holds for all pages that have it. Apart finds
-// positions, Masked replaces what stands at the known ones.
+// time that the answer took, an article drawn by lot. Where they do is a position of the template: an
+// attribute of an element that its own attributes or those of the element around it name, a member of a
+// script, a word between two others, or all of an element with a class. It holds for all pages that have
+// it. Apart finds positions, Masked replaces what stands at the known ones.
 
 // Kind says what may stand at a position, and is masked there. All else is a change.
 type Kind uint8
@@ -180,18 +179,16 @@ func (k Positions) Masked(doc []byte) Masked {
 // everywhere masks the long tokens that stand at positions wherever else a document has them: what was made
 // for one answer is so in each place.
 func (m *masking) everywhere(doc []byte) []byte {
-	done := 0
+	var pairs []string
 	for i := range m.Hits {
-		v := m.Hits[i].Value
-		if m.Hits[i].kind != Token || len(v) < longToken || !bytes.Contains(doc, v) {
-			continue
+		if h := &m.Hits[i]; h.kind == Token && len(h.Value) >= longToken {
+			pairs = append(pairs, string(h.Value), string([]byte{mark, byte(Token)}))
 		}
-		if done++; done > mostFound {
-			break
-		}
-		doc = bytes.ReplaceAll(doc, v, []byte{mark, byte(Token)})
 	}
-	return doc
+	if len(pairs) == 0 {
+		return doc
+	}
+	return []byte(strings.NewReplacer(pairs...).Replace(string(doc)))
 }
 
 // longToken is how many bytes a token has at least that is masked wherever it occurs.

@@ -89,25 +89,32 @@ func TestNoiseIsMasked(t *testing.T) {
 	}
 }
 
-// A long token of a position is masked wherever else the page has it.
+// A long token of a position is masked wherever else the page has it: the boundaries of mails, of which each
+// has addresses of its own.
 func TestTokensAreMaskedInAllPlaces(t *testing.T) {
-	mail := func(token, text string) []byte {
-		const form = "Content-Type: mixed; boundary=\"==%[1]s==\"\n\n--==%[1]s==\n%[2]s\n--==%[1]s==--\n"
-		return fmt.Appendf(nil, form, token, text)
+	mails := func(from, n int, text string) (out []byte) {
+		for i := range 80 {
+			const form = "From: <a%[1]d@example.org>\nMessage-ID: <m%[1]d.%[2]d@example.org>\n" +
+				"Content-Type: mixed; boundary=\"==%019[3]d==\"\n\n--==%019[3]d==\n%[4]s\n--==%019[3]d==--\n"
+			out = fmt.Appendf(out, form, from, i, n*7919+i*104729, text)
+		}
+		return out
 	}
-	const one, two = "2856710735823326466", "6571188812564132752"
-	found, _ := Apart(mail(one, "a"), mail(two, "a"), nil)
+	found, _ := Apart(mails(1, 1, "a"), mails(1, 2, "a"), nil)
 	k := Positions{}
 	for _, d := range found {
 		if strings.Contains(d.Where, "boundary") {
 			k[d.Position] = d.At
 		}
 	}
-	if a, b, same := k.Same(mail(one, "text"), mail(two, "text")); !same || len(a.Hits) != 1 {
-		t.Errorf("%s\n%s", a.Body, b.Body)
+	if a, b, same := k.Same(mails(2, 3, "text"), mails(2, 4, "text")); !same || len(a.Hits) != 80 {
+		t.Errorf("%d hits\n%s\n%s", len(a.Hits), a.Body, b.Body)
 	}
-	if _, _, same := k.Same(mail(one, "text"), mail(two, "other")); same {
+	if _, _, same := k.Same(mails(2, 3, "text"), mails(2, 4, "other")); same {
 		t.Error("another text is masked")
+	}
+	if _, _, same := k.Same(mails(2, 3, "text"), mails(5, 4, "text")); same {
+		t.Error("another sender is masked")
 	}
 }
 

@@ -32,7 +32,7 @@ func cut(b []byte) (int, kind) {
 				return 4 + end + 3, comment
 			}
 		case letter(b[1]) || b[1] == '/' || b[1] == '!' || b[1] == '?':
-			if end := bytes.IndexByte(near, '>'); end >= 0 {
+			if end := bytes.IndexByte(near, '>'); end >= 0 && !isMail(near[1:end]) {
 				return end + 1, tag
 			}
 		}
@@ -46,6 +46,13 @@ func cut(b []byte) (int, kind) {
 		}
 	}
 	return len(b), text
+}
+
+// isMail reports whether what stands between < and > is an address, as in mails that a program packs: it
+// opens no element.
+func isMail(b []byte) bool {
+	at := bytes.IndexAny(b, "@ \"'=/\n")
+	return at >= 0 && b[at] == '@'
 }
 
 func blank(b []byte) bool { return len(bytes.TrimSpace(b)) == 0 }
