@@ -332,7 +332,9 @@ func (v *visit) setCookie(value string, maxAge int) {
 	v.cookie(cookieName(v.r), value, "/", maxAge, http.SameSiteStrictMode)
 }
 
-// cookie sets a cookie that scripts cannot read. maxAge is in seconds; a negative one removes it.
+// cookie sets a cookie that scripts cannot read. maxAge is in seconds; a negative one removes it. It is for
+// TLS only where the browser speaks TLS: with us, or with a proxy that says so. A client that forges the
+// header harms only its own cookie.
 func (v *visit) cookie(name, value, path string, maxAge int, site http.SameSite) {
 	http.SetCookie(v.w, &http.Cookie{
 		Name:     name,
@@ -340,15 +342,9 @@ func (v *visit) cookie(name, value, path string, maxAge int, site http.SameSite)
 		Path:     path,
 		MaxAge:   maxAge,
 		HttpOnly: true,
-		Secure:   overTLS(v.r),
+		Secure:   v.r.TLS != nil || v.r.Header.Get("X-Forwarded-Proto") == "https",
 		SameSite: site,
 	})
-}
-
-// overTLS reports whether the browser speaks TLS: with us, or with a proxy that says so. A client that forges
-// the header harms only its own cookie.
-func overTLS(r *http.Request) bool {
-	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // logout ends the session.

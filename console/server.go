@@ -157,13 +157,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.S
 func (s *Server) Passed() http.Handler {
 	return access.Door(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		isolate(w.Header())
-		if s.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
-			s.API.ServeHTTP(w, r)
-			return
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, most)
-		s.mux.ServeHTTP(w, r)
+		s.route(w, r)
 	}))
+}
+
+// route answers a request whose origin needs no check any longer.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
+	if s.isForAPI(r) {
+		s.API.ServeHTTP(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	s.mux.ServeHTTP(w, r)
+}
+
+func (s *Server) isForAPI(r *http.Request) bool {
+	return s.API != nil && strings.HasPrefix(r.URL.Path, "/v1/")
 }
 
 // most is how many bytes the body of a request may have: a job file and its form.
@@ -173,18 +182,13 @@ const most = 1 << 20
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	isolate(w.Header())
 	access.BodyTime(w, r, access.BeforeLogin)
-	// knows tokens only, which no page can make a browser send
-	if s.API != nil && strings.HasPrefix(r.URL.Path, "/v1/") {
-		s.API.ServeHTTP(w, r)
-		return
-	}
-	if err := s.cross.Check(r); err != nil {
+	// The API knows tokens only, which no page can make a browser send.
+	if err := s.cross.Check(r); err != nil && !s.isForAPI(r) {
 		s.audit(r, account{}, act{what: r.Method + " " + r.URL.Path}, errCrossOrigin)
 		s.fail(w, r, account{}, errCrossOrigin)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, most)
-	s.mux.ServeHTTP(w, r)
+	s.route(w, r)
 }
 
 // contentPolicy lets pages use our own files, and nothing else.

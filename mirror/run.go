@@ -9,6 +9,7 @@ import (
 
 	"mirrord/mirror/crawl"
 	"mirrord/mirror/finish"
+	"mirrord/mirror/frontier"
 	"mirrord/mirror/render"
 	"mirrord/mirror/run"
 	"mirrord/mirror/takedown"
@@ -118,7 +119,7 @@ func conduct(
 	if err := finish.Yield(ctx, s); err != nil {
 		return nil, err
 	}
-	defer s.Attend(first.Progress)()
+	defer frontier.Report(s.Options.Progress, first.Progress)()
 	found, err := retrieved(ctx, s, first)
 	if err != nil {
 		return nil, err

@@ -55,6 +55,11 @@ type attr struct {
 	end    int32 // after the closing quote
 }
 
+// known is an attribute that was read, as one that matters.
+func (a *rawAttr) known(id attrID) attr {
+	return attr{id, a.quote, int32(a.k0), int32(a.v0), int32(a.v1), int32(a.end)}
+}
+
 // scanner is the state of one scan. Its buffers belong to the Doc and are used again.
 type scanner struct {
 	d  *Doc
@@ -218,7 +223,7 @@ func (h *htmlScan) startTag(p int) int {
 		if a.v0 == a.k1 && id != attrCrossorigin {
 			continue // no value, and no place to write one
 		}
-		sc.attrs = append(sc.attrs, attr{id, a.quote, int32(a.k0), int32(a.v0), int32(a.v1), int32(a.end)})
+		sc.attrs = append(sc.attrs, a.known(id))
 	}
 	if p == attrEOF {
 		sc.attrs = sc.attrs[:mark]

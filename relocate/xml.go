@@ -267,7 +267,7 @@ func (sc *scanner) xml(v view) {
 					continue
 				}
 				h.seen |= 1 << id
-				sc.attrs = append(sc.attrs, attr{id, a.quote, int32(a.k0), int32(a.v0), int32(a.v1), int32(a.end)})
+				sc.attrs = append(sc.attrs, a.known(id))
 			}
 			if len(sc.attrs) > mark {
 				h.tag(tag, mark, x.p)

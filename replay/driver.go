@@ -174,13 +174,20 @@ func (d *driver) unitOf(w *World, p Page) (policy.ID, error) {
 	if d.folds != nil && w.isOnlyIndex(p) && d.folds[d.Parent(at)] {
 		in, name = policy.Dir(d.Parent(at)), path.Base(d.DirPath(at))+"/"+name
 	}
-	u, err := d.m.AddNamed(in, policy.KindOf(d.Path(p)), name, false)
-	if err != nil {
-		return 0, err
+	u, err := d.add(in, policy.KindOf(d.Path(p)), name, unit{p, -1})
+	if err == nil {
+		d.page[p] = u + 1
 	}
-	d.page[p] = u + 1
-	d.units, d.seen = append(d.units, unit{p, -1}), append(d.seen, 0)
-	return u, nil
+	return u, err
+}
+
+// add adds a unit to the model.
+func (d *driver) add(in policy.Dir, kind policy.Kind, name string, is unit) (policy.ID, error) {
+	u, err := d.m.AddNamed(in, kind, name, false)
+	if err == nil {
+		d.units, d.seen = append(d.units, is), append(d.seen, 0)
+	}
+	return u, err
 }
 
 // listingOf is the unit of a directory's listing.
@@ -192,13 +199,11 @@ func (d *driver) listingOf(dir Dir) (policy.ID, error) {
 	if err != nil {
 		return 0, err
 	}
-	u, err := d.m.AddNamed(in, policy.Listing, "", false)
-	if err != nil {
-		return 0, err
+	u, err := d.add(in, policy.Listing, "", unit{-1, dir})
+	if err == nil {
+		d.list[dir] = u + 1
 	}
-	d.list[dir] = u + 1
-	d.units, d.seen = append(d.units, unit{-1, dir}), append(d.seen, 0)
-	return u, nil
+	return u, err
 }
 
 // dirOf is a directory of the model. Both number directories in the order in which they first were, so the

@@ -117,9 +117,6 @@ func newGateway(s *Server, o *Gateway) (*gateway, error) {
 	return g, nil
 }
 
-// isProxied reports whether a request is one to a proxy.
-func isProxied(r *http.Request) bool { return r.Method == http.MethodConnect || r.URL.Host != "" }
-
 // serveProxied answers a request to a proxy: only for mirrored sites of plain HTTP.
 func (g *gateway) serveProxied(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")

@@ -15,7 +15,7 @@ const maxTarget = 16 << 10
 
 // ServeHTTP answers requests for the base host and for mirrors by host.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.gateway != nil && isProxied(r) {
+	if proxied := r.Method == http.MethodConnect || r.URL.Host != ""; proxied && s.gateway != nil {
 		s.gateway.serveProxied(w, r)
 		return
 	}

@@ -3,6 +3,7 @@
 package site
 
 import (
+	"encoding/hex"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,6 +29,25 @@ func plainExcept(except string) *byteSet {
 		set[c] = !strings.ContainsRune(except, c)
 	}
 	return &set
+}
+
+// Unescape decodes percent-encoded bytes; all others stay.
+func Unescape(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' && i+2 < len(s) {
+			if d, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
+				c = d[0]
+				i += 2
+			}
+		}
+		b = append(b, c)
+	}
+	return string(b)
 }
 
 type scheme uint8

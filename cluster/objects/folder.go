@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"mirrord/internal/regular"
+	"mirrord/store/disk"
 )
 
 // Folder is a Store in a directory: one file for each object. The directory may be mounted by several
@@ -107,7 +108,7 @@ func (f *Folder) place(temp, name string, c Condition) error {
 	if err := f.root.Rename(temp, name); err != nil {
 		return err
 	}
-	return f.syncDir(dir)
+	return disk.SyncIn(f.root.Root, dir)
 }
 
 // lock takes the lock of the folder. It is given back when the file is closed.
@@ -125,14 +126,6 @@ func (f *Folder) lock() (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", folderLock, err), file.Close())
 	}
 	return file, nil
-}
-
-func (f *Folder) syncDir(dir string) error {
-	d, err := f.root.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // etag is the digest of an object's bytes; "" for a large one.

@@ -9,7 +9,6 @@ import (
 	"hash"
 	"io"
 	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -282,6 +281,14 @@ func (d *Rendered) stream(w io.Writer) error {
 	return d.declare(c.n, digest, edits)
 }
 
+// declaredEdits are the first edits, as a line has them.
+func declaredEdits(edits []relocate.Edit) (out []phm.DeclaredEdit) {
+	for _, e := range edits[:min(len(edits), mostEdits)] {
+		out = append(out, phm.DeclaredEdit{Kind: e.Why.String(), At: int64(e.Start)})
+	}
+	return out
+}
+
 // declare completes the line, for a file that was rendered.
 func (d *Rendered) declare(size int64, digest [sha256.Size]byte, edits []relocate.Edit) error {
 	s, f := d.s, d.line
@@ -290,10 +297,7 @@ func (d *Rendered) declare(size int64, digest [sha256.Size]byte, edits []relocat
 		s.Counts.Relocated.Add(1)
 	}
 	f.Size, f.SHA256 = size, record.HexOf(digest)
-	f.Edits = slices.Grow(f.Edits, min(len(edits), mostEdits))
-	for _, e := range edits[:min(len(edits), mostEdits)] {
-		f.Edits = append(f.Edits, phm.DeclaredEdit{Kind: e.Why.String(), At: int64(e.Start)})
-	}
+	f.Edits = append(f.Edits, declaredEdits(edits)...)
 	if s.Notes != nil {
 		if len(edits) > mostEdits {
 			s.Notes.Add(fmt.Sprintf("documents with more than %d declared edits: "+

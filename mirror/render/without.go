@@ -154,14 +154,11 @@ func (w *Without) file(sp *Splicer, p *PastFS, i int, remade func(Remade) error)
 	if now.SHA256 = hex.EncodeToString(digest[:]); now.SHA256 == f.SHA256 {
 		return *f, nil
 	}
-	now.Size, now.Edits, now.Extra = int64(len(out)), nil, map[string]json.RawMessage{}
+	now.Size, now.Edits, now.Extra = int64(len(out)), declaredEdits(edits), map[string]json.RawMessage{}
 	for field, v := range f.Extra {
 		if field != repairField && field != phm.SymbolsField {
 			now.Extra[field] = v
 		}
-	}
-	for _, e := range edits[:min(len(edits), mostEdits)] {
-		now.Edits = append(now.Edits, phm.DeclaredEdit{Kind: e.Why.String(), At: int64(e.Start)})
 	}
 	if err := errors.Join(doc.declareSymbols(&now), declareRepairs(&now, sp.cured)); err != nil {
 		return now, err

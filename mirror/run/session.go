@@ -12,13 +12,11 @@ import (
 
 	"mirrord/internal/texts"
 	"mirrord/job"
-	"mirrord/mirror/frontier"
 	"mirrord/mirror/result"
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/mirror/verdict"
 	"mirrord/phm"
-	"mirrord/scheduler/status"
 	"mirrord/store"
 	"mirrord/store/disk"
 	"mirrord/store/record"
@@ -152,11 +150,6 @@ func (s *Session) Missing() (*verdict.Missing, error) {
 		s.Log.Warn("the list of gaps cannot be decoded; starting with an empty one", "err", err)
 	}
 	return m, nil
-}
-
-// Attend reports where the run stands until end is called.
-func (s *Session) Attend(progress func() status.Progress) (end func()) {
-	return frontier.Report(s.Options.Progress, progress)
 }
 
 // StateFull says that the site takes as much as a limit allows. Status knows the cause by the text.

@@ -4,7 +4,6 @@ package hosts
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -71,7 +70,7 @@ const maxOwn = 64
 func withoutPath(tokens []string, path string) []string {
 	last := path[strings.LastIndexByte(path, '/')+1:]
 	var own [][]string
-	for _, s := range []string{path, unescape(path), last, unescape(last)} {
+	for _, s := range []string{path, site.Unescape(path), last, site.Unescape(last)} {
 		if words := text.Tokens(s); len(words) > 0 {
 			own = append(own, words[:min(len(words), maxOwn)])
 		}
@@ -89,24 +88,6 @@ func withoutPath(tokens []string, path string) []string {
 			n = 1
 		}
 		i += n
-	}
-	return out
-}
-
-// unescape decodes percent-encodings, and leaves all else.
-func unescape(path string) string { return string(appendUnescaped(nil, []byte(path))) }
-
-func appendUnescaped(out, path []byte) []byte {
-	for i := 0; i < len(path); i++ {
-		c := path[i]
-		if c == '%' && i+2 < len(path) {
-			var d [1]byte
-			if _, err := hex.Decode(d[:], path[i+1:i+3]); err == nil {
-				c = d[0]
-				i += 2
-			}
-		}
-		out = append(out, c)
 	}
 	return out
 }

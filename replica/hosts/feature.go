@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"mirrord/replica/hash"
+	"mirrord/site"
 )
 
 // term is a word of a path.
@@ -32,7 +33,7 @@ func hostTerms(host string) []string {
 // case. Those of the query belong to the last segment.
 func termsOf(path string) (out []term) {
 	head, query, _ := strings.Cut(path, "?")
-	segments, depth := strings.Split(unescape(head), "/"), 0
+	segments, depth := strings.Split(site.Unescape(head), "/"), 0
 	if segments[0] == "" && len(segments) > 1 {
 		depth = -1
 	}
@@ -53,7 +54,7 @@ func termsOf(path string) (out []term) {
 		}
 		add(s)
 	}
-	add(unescape(query))
+	add(site.Unescape(query))
 	return out
 }
 

@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"bytes"
+	"mirrord/site"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ func leafOf(path []byte) []byte {
 	}
 	leaf := path[from:]
 	if bytes.IndexByte(leaf, '%') >= 0 {
-		leaf = appendUnescaped(nil, leaf)
+		leaf = []byte(site.Unescape(string(leaf)))
 	}
 	if dot := bytes.LastIndexByte(leaf, '.'); dot > 0 && leaf[dot-1] != '/' {
 		switch string(leaf[dot+1:]) {

@@ -43,7 +43,7 @@ func readHeading(text string, u site.URL) heading {
 func agree(path string, u site.URL) bool {
 	a, b := segments(path), segments(u.Path())
 	for i := range b {
-		b[i] = unescape(b[i])
+		b[i] = site.Unescape(b[i])
 	}
 	n := min(len(a), len(b))
 	if n == 0 {
@@ -79,7 +79,7 @@ func caddyHeading(text string, u site.URL) bool {
 	if len(segs) == 0 {
 		return text == "/"
 	}
-	return text == unescape(segs[len(segs)-1]) || squeeze(text) == squeeze(unescape(u.Path()))
+	return text == site.Unescape(segs[len(segs)-1]) || squeeze(text) == squeeze(site.Unescape(u.Path()))
 }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), "") }

@@ -5,7 +5,6 @@ package listing
 import (
 	"bytes"
 	"cmp"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -221,25 +220,6 @@ func child(dir, u site.URL) (name string, isDir, ok bool) {
 	if rest == "" || strings.IndexByte(rest, '/') >= 0 {
 		return "", false, false
 	}
-	name = unescape(rest)
+	name = site.Unescape(rest)
 	return name, isDir, strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, 0) < 0
-}
-
-// unescape decodes percent-encoded bytes; all others stay.
-func unescape(s string) string {
-	if strings.IndexByte(s, '%') < 0 {
-		return s
-	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c == '%' && i+2 < len(s) {
-			if d, err := hex.DecodeString(s[i+1 : i+3]); err == nil {
-				c = d[0]
-				i += 2
-			}
-		}
-		b = append(b, c)
-	}
-	return string(b)
 }
