@@ -156,7 +156,7 @@ func programs() []program {
 			junk: re(`action=|veaction|redlink|oldid=|diff=|printable=|UserLogin|CreateAccount|returnto=|feed=|` +
 				`/wiki/Special:`),
 			lists: re(`^/wiki/Category:`),
-			shows: re(`list=recentchanges`),
+			shows: re(`list=recentchanges|Special%3ARecentChanges`),
 			begin: beginMediaWiki,
 			edit: func(p *place, n int) {
 				p.write("t/edit.txt", words(n, 40)+" "+marker(n))
