@@ -90,10 +90,11 @@ func keepBothWays(
 }
 
 // A price and a goal of lateness that replays of the first runs propose are kept to over HTTP, in the runs
-// that they were tuned for and in later ones, by as many requests as a replay makes. By the price alone
-// changes are found later. A limit of requests that is more than the goal needs changes nothing; one that is
-// less wins over the goal, and what quiet runs leave of it is used by runs in which much has changed. Limits
-// are tried with MIRRORD_LONG: TestBudgetCarriesOver of package revisit covers the rest.
+// that they were tuned for and in later ones, by as many requests as a replay makes. By a price that is too
+// high for it, and no goal, changes are found later than with it. A limit of requests that is more than the
+// goal needs changes nothing; one that is less wins over the goal, and what quiet runs leave of it is used
+// by runs in which much has changed. Limits are tried with MIRRORD_LONG: TestBudgetCarriesOver of package
+// revisit covers the rest.
 func TestLatenessOverHTTP(t *testing.T) {
 	t.Parallel()
 	const syncs, goal = 31, 12 * time.Hour
@@ -105,16 +106,17 @@ func TestLatenessOverHTTP(t *testing.T) {
 		t.Fatalf("%+v, %v", tuned, err)
 	}
 	price := tuned.Trial.Price
-	alone := keepBothWays(t, h, linked, o, price)
+	dear := keepBothWays(t, h, linked, o, 3*price)
 	o.Late = goal
+	sooner := keepBothWays(t, h, linked, o, 3*price)
 	kept := keepBothWays(t, h, linked, o, price)
 	most := 1.15 * goal.Hours()
 	if early, later := kept.http.weeks[:15], kept.http.weeks[15:]; late(early) > most || late(later) > most {
 		t.Errorf("%.1f h late, and %.1f h: want at most %v", late(early), late(later), goal)
 	}
-	if late(alone.http.weeks) <= late(kept.http.weeks) {
-		t.Errorf("%.1f h late with the goal, %.1f h by the price alone", late(kept.http.weeks),
-			late(alone.http.weeks))
+	if late(dear.http.weeks) <= late(sooner.http.weeks) {
+		t.Errorf("%.1f h late with the goal, %.1f h by the price alone", late(sooner.http.weeks),
+			late(dear.http.weeks))
 	}
 
 	if !long() {
