@@ -128,7 +128,7 @@ type arcFile struct {
 	lenient bool
 	at      int64 // bytes of the text that were read
 	records int
-	full    error // of a write: what is wrong is not the file
+	full    error // of a write: not the fault of the file
 	Taken
 }
 
