@@ -56,6 +56,7 @@ func pageAddresses() map[string][]string {
 		"GET /jobs/{job}/plan":    {"/jobs/site/plan"},
 		"GET /jobs/{job}/file":    {"/jobs/site/file"},
 		"GET /jobs/{job}/gc":      {"/jobs/site/gc"},
+		"GET /jobs/{job}/repair":  {"/jobs/site/repair"},
 		"GET /jobs/{job}/rename":  {"/jobs/site/rename"},
 		"GET /jobs/{job}/remove":  {"/jobs/site/remove"},
 		"GET /jobs/{job}/forget": {

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,8 @@ import (
 	"mirrord/app/env"
 	"mirrord/app/orders"
 	"mirrord/internal/places"
+	"mirrord/scheduler/status"
+	"mirrord/store/disk"
 )
 
 // isUsage reports whether an error says that a request makes no sense.
@@ -32,6 +35,56 @@ func gcPage(v *visit) error {
 		return err
 	}
 	return v.show("gc.html", "Prune "+v.job, s)
+}
+
+// repairData is what the page of a repair shows.
+type repairData struct {
+	Job     status.Job
+	Problem string         // why it was not done
+	Redo    bool           // the problem is that the log cannot give the database back
+	Made    *care.Rebuilt  // the database, where the button for that was pressed
+	Done    *care.Repaired // what was done; nil before it
+}
+
+// repairPage says what a repair does and costs, and which damage is known.
+func repairPage(v *visit) error { return showRepair(v, http.StatusOK, repairData{}) }
+
+func showRepair(v *visit, code int, d repairData) (err error) {
+	if d.Job, err = v.Daemon.Job(v.job); err != nil {
+		return err
+	}
+	return v.draw(code, "repair.html", "Repair "+v.job, d)
+}
+
+// repairMirror repairs a mirror, whether or not the browser waits, and shows what was done. Only a button of
+// that page lets it lose something: lost files, or what only the database has.
+func repairMirror(v *visit) error {
+	ctx := context.WithoutCancel(v.r.Context())
+	_ = http.NewResponseController(v.w).SetWriteDeadline(time.Now().Add(actFor)) // where there is one
+	a, also := act{what: v.op.Act(), job: v.job}, v.r.PostFormValue("also")
+	var d repairData
+	var err error
+	if also == "rebuild" {
+		a.about = "database from the published version"
+		d.Made, err = care.Rebuild(ctx, v.App, v.job)
+	}
+	if also == "lost" {
+		a.about = "lost files removed"
+	}
+	if err == nil {
+		d.Done, err = care.Mend(ctx, v.App, v.job, also == "lost")
+	}
+	v.audit(v.r, v.who, a, err)
+	v.fresh.drop()
+	d.Redo = errors.Is(err, disk.ErrDamaged) && also != "rebuild"
+	if d.Redo || errors.Is(err, care.ErrNothingLeft) {
+		d.Problem = strings.ReplaceAll(err.Error(), "\n", "; ")
+		return showRepair(v, http.StatusConflict, d)
+	}
+	if err != nil {
+		return err
+	}
+	return showRepair(v, http.StatusOK, d)
 }
 
 // mostExports is how many exports are made for browsers at a time; who finds no place waits for exportWait.

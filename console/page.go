@@ -22,6 +22,7 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"mirrord/app/access"
+	"mirrord/app/care"
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/look"
@@ -59,6 +60,7 @@ func parsePages() (*template.Template, error) {
 		"rate":  rateText,
 		"took":  count.Took,
 		"prose": prose,
+		"lost":  care.SayLost,
 
 		"address": addressAttr,
 

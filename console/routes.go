@@ -85,6 +85,8 @@ func routes() []route {
 		{"GET /orders/{n}/files/{name}", "orderFile", ofOrder(orders.ToFetch, orderFile)},
 		{"GET /jobs/{job}/gc", "gc", ofMirror(gcPage)},
 		{"POST /jobs/{job}/gc", "gc", ofMirror(doAct)},
+		{"GET /jobs/{job}/repair", "repair", ofMirror(repairPage)},
+		{"POST /jobs/{job}/repair", "repair", ofMirror(repairMirror)},
 		{"GET /jobs/{job}/equivalents", "register", ofMirror(equivalentsPage)},
 		{"POST /jobs/{job}/equivalents", "register", ofMirror(doAct)},
 		{"GET /jobs/{job}/export", "export", ofMirror(exportJob)},

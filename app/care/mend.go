@@ -13,6 +13,7 @@ import (
 	"mirrord/job"
 	"mirrord/mirror/finish"
 	"mirrord/mirror/report"
+	"mirrord/mirror/takedown"
 	"mirrord/phm/space"
 	"mirrord/store"
 	"mirrord/store/disk"
@@ -32,6 +33,9 @@ type Repaired struct {
 	Tree     string            `json:"tree"`     // why the published tree cannot be made again; "" when it is whole
 	After    *Verified         `json:"after"`    // what a check found when all this was done
 }
+
+// ErrNothingLeft says that a version has no page that is not lost.
+var ErrNothingLeft = takedown.ErrNothingLeft
 
 // Mend checks the mirror of a job and repairs, without a request, what can be made again from what else is
 // stored: the database from its log, stored bodies from copies of them, the published tree from the stored

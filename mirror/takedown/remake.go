@@ -67,6 +67,9 @@ func (r *remaking) version(v *record.Version, rest *render.Rest) (changed bool, 
 	return true, r.meta(v, rest.Files)
 }
 
+// ErrNothingLeft says that a version would lose all its pages.
+var ErrNothingLeft = errors.New("nothing would be left")
+
 // meta makes phm.json of a version again.
 func (r *remaking) meta(v *record.Version, files []phm.File) error {
 	m := render.MetaOf(v)
@@ -89,7 +92,7 @@ func (r *remaking) meta(v *record.Version, files []phm.File) error {
 	if !there(m.Entry) {
 		page := slices.IndexFunc(files, func(f phm.File) bool { return strings.Contains(f.Type, "html") })
 		if page < 0 {
-			return fmt.Errorf("nothing would be left of version %d: mirrord remove deletes a mirror", v.Number)
+			return fmt.Errorf("%w of version %d: mirrord remove deletes a mirror", ErrNothingLeft, v.Number)
 		}
 		m.Entry = files[page].Path
 		m.Title, m.Authors, m.Copyright, m.Abstract = "", nil, "", ""
