@@ -4,6 +4,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ func TestMirrorWithoutJob(t *testing.T) {
 	if err := os.Remove(filepath.Join(a.Jobs, "site.toml")); err != nil {
 		t.Fatal(err)
 	}
-	b.want(http.StatusOK, "mirrord remove site", "/jobs/site", nil)
+	b.want(http.StatusOK, "delete it…", "/jobs/site", nil)
 	b.want(http.StatusNotFound, "no job", "/jobs/nosuch", nil)
 	seen := map[string]bool{}
 	var todo []string
@@ -47,6 +48,9 @@ func TestMirrorWithoutJob(t *testing.T) {
 	if len(seen) < 15 {
 		t.Errorf("%d pages were seen: %v", len(seen), seen)
 	}
+	b.want(http.StatusOK, "This would be deleted", "/jobs/site/remove", nil)
+	b.want(http.StatusSeeOther, "/", "/jobs/site/remove", url.Values{"tag": {""}})
+	b.want(http.StatusNotFound, "", "/jobs/site", nil)
 }
 
 // A job that has not run has an empty feed. One that cannot have a page is listed with the reason, without a

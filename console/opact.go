@@ -78,8 +78,7 @@ func actPage(v *visit) error {
 
 // planned says what an operation that deletes would do, by the job file of a tag.
 func (v *visit) planned(in any) (plan []string, tag string, err error) {
-	t, err := jobs.ReadJobText(v.App, v.job)
-	if err != nil {
+	if tag, err = v.jobTag(); err != nil {
 		return nil, "", err
 	}
 	reflect.ValueOf(in).Elem().FieldByName("Dry").SetBool(true)
@@ -87,16 +86,28 @@ func (v *visit) planned(in any) (plan []string, tag string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	return out.(interface{ Plan() []string }).Plan(), t.Tag, nil
+	return out.(interface{ Plan() []string }).Plan(), tag, nil
 }
 
 // asPlanned wants the job file to be the one that a plan was about.
 func (v *visit) asPlanned(tag string) error {
-	t, err := jobs.ReadJobText(v.App, v.job)
-	if err == nil && t.Tag != tag {
+	now, err := v.jobTag()
+	if err == nil && now != tag {
 		return ops.ErrChanged
 	}
 	return err
+}
+
+// jobTag is the tag of the job file; "" of a mirror that has none.
+func (v *visit) jobTag() (string, error) {
+	if !env.Exists(v.App.JobFile(v.job)) {
+		return "", nil
+	}
+	t, err := jobs.ReadJobText(v.App, v.job)
+	if err != nil {
+		return "", err
+	}
+	return t.Tag, nil
 }
 
 // doAct does the operation of the route with the arguments of a form. What deletes is refused when the job
