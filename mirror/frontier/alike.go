@@ -23,8 +23,9 @@ const (
 
 // alikeRead is a page of those that differ only in one part: the first that was read.
 type alikeRead struct {
-	of   site.URL
-	said alikeText
+	of    site.URL
+	value string // of the part, behind a "="
+	said  alikeText
 }
 
 // several is no hash of a URL, and no document.
@@ -48,24 +49,57 @@ func (t *alikeText) beyond(o *alikeText) (d alikeText) {
 
 // tally is what pairs of a place said.
 type tally struct {
-	no    bool
-	texts map[uint64]bool // of pairs that said the same; the documents that named their tokens
-	pair  [2]string       // the last one
-	bare  bool            // a pair had the URL without the part,
-	frame alikeText       // which says so much beyond the other one: what a print version lacks
+	no     bool
+	texts  map[uint64]bool // of pairs that said the same; the documents that named their tokens
+	pair   [2]string       // the last one
+	frames map[string]*alikeFrame
 }
 
-// takes reports whether a pair says the same but for the frame. known is false when it proves nothing.
-func (t *tally) takes(d alikeText, bare bool) (same, known bool) {
-	if bare && !t.bare {
-		t.bare, t.frame = true, d
-	}
+// alikeFrame is what URLs without the part say beyond those with a value of it: what a print version lacks,
+// or the name of the order that a list is in. After mostFrames values it is that of any other.
+type alikeFrame struct {
+	alikeText
+	again bool // a second pair said so
+}
+
+const mostFrames = 8
+
+// takes reports whether a pair says the same but for the frame of a value; "" when both URLs have one. known
+// is false when it proves nothing.
+func (t *tally) takes(d alikeText, value string) (same, known bool) {
 	want := alikeText{}
-	if bare {
-		want = t.frame
+	if value != "" {
+		if t.frames[value] == nil && len(t.frames) >= mostFrames {
+			value = ""
+		}
+		f := t.frames[value]
+		if f == nil {
+			f = &alikeFrame{alikeText: d, again: d == want}
+			if t.frames == nil {
+				t.frames = map[string]*alikeFrame{}
+			}
+			t.frames[value] = f
+			return true, true
+		}
+		want = f.alikeText
+		f.again = f.again || d == want
 	}
 	same = d == want
 	return same, same || (d.letters != want.letters) || (d.shows != want.shows) // else only numbers differ
+}
+
+// framed returns what the URLs without the part say beyond the others. ok is false while one pair alone says
+// so.
+func (t *tally) framed() (frames []uint64, ok bool) {
+	for _, f := range t.frames {
+		if !f.again {
+			return nil, false
+		}
+		if f.masked != 0 {
+			frames = append(frames, f.masked)
+		}
+	}
+	return frames, true
 }
 
 // keyOf is the key of the form of a part.
@@ -156,16 +190,19 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 		return
 	case f == nil:
 		if len(s.read) < mostMembers {
-			s.read[form] = &alikeRead{u, said}
+			s.read[form] = &alikeRead{of: u, value: "=" + p.Value, said: said}
 		}
 		return
 	case f.of == u:
 		f.said = said
 		return
 	}
-	d, bare := f.said.beyond(&said), f.of.String() == p.Form
-	if u.String() == p.Form {
-		d, bare = said.beyond(&f.said), true
+	d, value := f.said.beyond(&said), "" // of a URL of which the other one has none
+	switch p.Form {
+	case f.of.String():
+		value = "=" + p.Value
+	case u.String():
+		d, value = said.beyond(&f.said), f.value
 	}
 	if (d.masked != 0) && (d.letters == 0) && (d.shows == 0) {
 		return // only numbers differ: of a list, or of the moment
@@ -186,7 +223,7 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 			t = &tally{texts: map[uint64]bool{}}
 			s.tallies[place] = t
 		}
-		same, known := t.takes(d, bare)
+		same, known := t.takes(d, value)
 		if !known {
 			continue
 		}
@@ -213,13 +250,15 @@ func (s *SessionIDs) prove(place string, p *urls.IdlePart, t *tally) {
 			s.ripe = append(s.ripe, SecondRequest{URL: a.url, Kind: p.Kind})
 		}
 	case len(t.texts) >= alikePairs:
-		s.learn(place, &urls.SessionID{
-			Alike: true,
-			Frame: t.frame.masked,
-			Pairs: alikePairs,
-			Pair:  t.pair[:],
-			Run:   s.run,
-		})
+		if frames, ok := t.framed(); ok {
+			s.learn(place, &urls.SessionID{
+				Alike:  true,
+				Frames: frames,
+				Pairs:  alikePairs,
+				Pair:   t.pair[:],
+				Run:    s.run,
+			})
+		}
 	}
 }
 

@@ -20,10 +20,11 @@ import (
 // of either case, of each state of a file that did not change, with a session id that is new in each answer.
 // A part of URLs (see urls.PartsOf) does not matter when eight pairs of pages that differ only in it say the
 // same, each pair something else, and no pair does not. What differs in nothing else is one URL then, without
-// a request. The URL without the part may say more, the same in each pair: what a print version lacks. Such a
-// part is learned for a place: the origin, a directory, a program, or the URLs with another parameter of one
-// value. In the run that learns it, URLs are requested all the same as the 4th, 16th, 64th that would not be;
-// each later run compares a pair. One that differs ends it for good.
+// a request. The URL without the part may say more, the same in each pair of a value: what a print version
+// lacks, or by what a list is sorted. Such a part is learned for a place: the origin, a directory, a program,
+// or the URLs with another parameter of one value. In the run that learns it, URLs are requested all the same
+// as the 4th, 16th, 64th that would not be; each later run compares a pair. One that differs ends it for
+// good.
 //
 // A token that one document alone names may be new in each answer. Digests, numbers of messages and names of
 // documents look the same, so a kind of tokens (see site.RandomPart) is treated as session ids only when
@@ -391,7 +392,7 @@ func (s *SessionIDs) Audited(u site.URL) (main site.URL, ok bool) {
 }
 
 // SayAlike reports whether a page says the same as the one that stands for it, but for the parts of their
-// URLs, and for the frame that one of these was learned with.
+// URLs, and for a frame that one of these was learned with.
 func (s *SessionIDs) SayAlike(u, main site.URL, one, two *Second) bool {
 	x, y := textOf(u, one.Body), textOf(main, two.Body)
 	d := y.beyond(&x)
@@ -399,7 +400,10 @@ func (s *SessionIDs) SayAlike(u, main site.URL, one, two *Second) bool {
 	defer s.mu.Unlock()
 	_, places := s.formOf(u)
 	return (x == alikeText{}) || (y == alikeText{}) || (d.masked == 0) ||
-		slices.ContainsFunc(places, func(p string) bool { return d.masked == s.learned[p].Frame })
+		slices.ContainsFunc(places, func(p string) bool {
+			l := s.learned[p]
+			return d.masked == l.Frame || slices.Contains(l.Frames, d.masked)
+		})
 }
 
 // Settle ends the requests of samples, when nothing else is left to request.

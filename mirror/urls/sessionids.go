@@ -17,7 +17,9 @@ type SessionID struct {
 	Alike   bool     `json:"alike,omitempty"`   // a part, by its place (IdlePart.Places)
 	Pair    []string `json:"pair,omitempty"`    // two URLs that say the same
 	Differs string   `json:"differs,omitempty"` // one that later said something else: the part matters
-	Frame   uint64   `json:"frame,omitempty"`   // sum of what the URL without the part says beyond the others
+	// sums of what the URL without the part says beyond others; older versions had one, Frame
+	Frames []uint64 `json:"frames,omitempty"`
+	Frame  uint64   `json:"frame,omitempty"`
 
 	Tokens int    `json:"tokens"` // that were seen, each new in the answer that had it
 	Pairs  int    `json:"pairs"`  // pages that said the same under two of them
