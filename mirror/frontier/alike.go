@@ -181,8 +181,9 @@ func (s *SessionIDs) partsRead(u site.URL) (out []urls.IdlePart) {
 	return out
 }
 
-// compare takes what a page says that differs from others in a part of its URL. The caller holds mu.
-func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
+// compare takes what a page says that differs from others in a part of its URL. One that names the other as
+// itself (rel=canonical, og:url) counts twice: that is a vote, and no proof. The caller holds mu.
+func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText, links []relocate.Link) {
 	form := keyOf(p.Kind, p.Form)
 	f := s.read[form]
 	switch {
@@ -214,6 +215,9 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 	case f.said.all == said.all: // it may say nothing but its name
 		text = said.all
 	}
+	named := !p.IsToken() && slices.ContainsFunc(links, func(l relocate.Link) bool {
+		return l.Kind == relocate.Reference && string(l.URL) == f.of.String()
+	})
 	for _, place := range p.Places() {
 		t := s.tallies[place]
 		if t == nil {
@@ -235,6 +239,9 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText) {
 			continue
 		}
 		t.texts[text], t.pair = true, [2]string{f.of.String(), u.String()}
+		if named {
+			t.texts[^text] = true
+		}
 		s.prove(place, p, t)
 	}
 }

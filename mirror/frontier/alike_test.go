@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"mirrord/relocate"
 	"mirrord/site"
 )
 
@@ -84,6 +85,33 @@ func TestFramesOfValues(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A page that names the page without the part as itself counts as two: four such pairs suffice.
+func TestCanonicalIsAVote(t *testing.T) {
+	for _, named := range []bool{true, false} {
+		page := func(i int) site.URL { return site.Canonical(fmt.Sprintf("http://h/p%d", i)) }
+		under := func(i int) site.URL { return site.Canonical(page(i).String() + "?from=feed") }
+		var all []site.URL
+		known := []site.URL{page(9)}
+		for i := range alikePairs / 2 {
+			all, known = append(all, page(i), under(i)), append(known, page(i))
+		}
+		s := NewSessionIDs(nil, 1, newTable(known...), true)
+		s.Answer(0, page(9), all)
+		for i := range alikePairs / 2 {
+			plain := func() []byte { return fmt.Appendf(nil, "<p>letters of %cmy and what was told", 'a'+i) }
+			s.Read(page(i), nil, plain, nil)
+			link := relocate.Link{Kind: relocate.Reference, URL: []byte(page(i).String())}
+			if !named {
+				link.Kind = relocate.Hyperlink
+			}
+			s.Read(under(i), nil, plain, []relocate.Link{link})
+		}
+		if main, _ := s.Main(under(9)); (main == page(9)) != named {
+			t.Errorf("named %t: %s", named, main)
+		}
 	}
 }
 

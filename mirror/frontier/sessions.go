@@ -204,7 +204,7 @@ func (s *SessionIDs) Read(u site.URL, body []byte, plain func() []byte, links []
 		s.pages = append(s.pages, u)
 	}
 	for i := range parts {
-		s.compare(u, &parts[i], said[i])
+		s.compare(u, &parts[i], said[i], links)
 	}
 }
 
