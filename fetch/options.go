@@ -3,6 +3,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -86,29 +87,16 @@ func (o Options) withDefaults() Options {
 			*p = d
 		}
 	}
-	setInt := func(p *int64, n int64) {
-		if *p == 0 {
-			*p = n
-		}
-	}
-	if o.UserAgent == "" {
-		o.UserAgent = "mirrord"
-	}
+	o.UserAgent = cmp.Or(o.UserAgent, "mirrord")
 	setDuration(&o.ConnectTimeout, 20*time.Second)
 	setDuration(&o.HeaderTimeout, 60*time.Second)
 	setDuration(&o.IdleTimeout, 60*time.Second)
 	setDuration(&o.MinRateWindow, 60*time.Second)
 	setDuration(&o.Backoff, time.Second)
-	setInt(&o.MinRate, 64)
-	setInt(&o.MaxBody, 4*gib)
-	if o.MaxHeaderFields == 0 {
-		o.MaxHeaderFields = 1000
-	}
+	o.MinRate, o.MaxBody = cmp.Or(o.MinRate, 64), cmp.Or(o.MaxBody, 4*gib)
+	o.MaxHeaderFields, o.Retries = cmp.Or(o.MaxHeaderFields, 1000), cmp.Or(o.Retries, 2)
 	if o.MaxRatio <= 0 {
 		o.MaxRatio = 400
-	}
-	if o.Retries == 0 {
-		o.Retries = 2
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -9,22 +9,24 @@ import (
 	"io"
 	"slices"
 
+	"github.com/klauspost/compress/zstd"
+
 	"mirrord/internal/inorder"
-	"mirrord/internal/zstdfast"
+	"mirrord/internal/zst"
 )
 
 // tarPacker writes a tar that is compressed with zstd (RFC 8878), in frames that the crew makes side by side.
 // It keeps to packRatio: data that packs better is followed by frames that readers skip. The output depends
 // on the files alone. It is for one goroutine.
 type tarPacker struct {
-	out      *counter
-	prefix   string
-	frames   *inorder.Lane[*zstdFrame]
-	encoders []*zstdfast.Encoder // by worker
-	next     *zstdFrame          // what was added and is no whole frame yet
-	free     chan *zstdFrame
-	in       int64 // bytes of the tar that the frames in out hold
-	buf      []byte
+	out     *counter
+	prefix  string
+	frames  *inorder.Lane[*zstdFrame]
+	encoder *zstd.Encoder // of all workers
+	next    *zstdFrame    // what was added and is no whole frame yet
+	free    chan *zstdFrame
+	in      int64 // bytes of the tar that the frames in out hold
+	buf     []byte
 }
 
 // zstdFrame is a part of the tar: raw, and then some files, which a worker reads behind it.
@@ -37,8 +39,9 @@ type zstdFrame struct {
 // Sizes of zstd frames, in bytes: with parts of zstdPart a site is as small as in the single frame of
 // zstd -3, in the same processor time. zstdAhead bounds the parts on their way.
 const (
-	zstdPart  = 16 << 20
-	zstdAhead = 4
+	zstdPart   = 16 << 20
+	zstdAhead  = 4
+	zstdWindow = 8 << 20 // what every decoder should hold in memory (RFC 8878 3.1.1.1.2)
 )
 
 // tarBlock is the size in bytes of which all parts of a tar are multiples.
@@ -52,10 +55,8 @@ func newTarPacker(w io.Writer, prefix string, crew inorder.Crew) *tarPacker {
 		buf:    make([]byte, 64<<10),
 	}
 	p.frames = inorder.New(crew, zstdPart*min(int64(crew.Size), zstdAhead), p.put)
-	p.encoders = make([]*zstdfast.Encoder, p.frames.Workers())
-	for i := range p.encoders {
-		p.encoders[i] = zstdfast.New()
-	}
+	p.encoder = zst.NewEncoder(zstdWindow, zstd.WithEncoderCRC(true),
+		zstd.WithEncoderConcurrency(p.frames.Workers()))
 	return p
 }
 
@@ -150,7 +151,7 @@ func (p *tarPacker) pack() error {
 		return nil
 	}
 	p.next = nil
-	return p.frames.Add(int64(f.size), func(worker int) (*zstdFrame, error) {
+	return p.frames.Add(int64(f.size), func(int) (*zstdFrame, error) {
 		var in folder
 		defer in.close()
 		for _, it := range f.files {
@@ -169,7 +170,7 @@ func (p *tarPacker) pack() error {
 			}
 			f.raw = append(f.raw[:len(f.raw)+len(body)], padding(it.Size)...)
 		}
-		f.packed = p.encoders[worker].AppendSummed(f.packed, f.raw)
+		f.packed = p.encoder.EncodeAll(f.raw, f.packed)
 		return f, nil
 	})
 }

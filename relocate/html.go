@@ -70,9 +70,7 @@ type scanner struct {
 	maps  []int32 // raw offsets of decoded text
 	urls  []byte  // the last block of what Link.URL aliases
 
-	urlsBefore int            // bytes in the blocks before
-	recent     [256]recentRef // by their hash, under recentBase
-	recentBase site.URL
+	urlsBefore int    // bytes in the blocks before
 	attrs      []attr // of the tags being read, innermost last
 
 	imports importMap
@@ -207,7 +205,6 @@ func (h *htmlScan) startTag(p int) int {
 	var a rawAttr
 	var seen attrSet
 	for {
-		p = skipClass(s, p)
 		p = nextAttr(s, p, &a)
 		if p < 0 {
 			break

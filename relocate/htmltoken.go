@@ -124,20 +124,6 @@ func nextAttr(s []byte, p int, a *rawAttr) int {
 	return p
 }
 
-// classIs is what a class begins with, the most frequent attribute by far, which says nothing of links.
-const classIs = ` class="`
-
-// skipClass returns the position after the class that stands at s[p] as almost all are written, p for any
-// other attribute.
-func skipClass(s []byte, p int) int {
-	if p+len(classIs) < len(s) && string(s[p:p+len(classIs)]) == classIs {
-		if i := bytes.IndexByte(s[p+len(classIs):], '"'); i >= 0 {
-			return p + len(classIs) + i + 1
-		}
-	}
-	return p
-}
-
 // skipTag returns the position after the tag whose name starts at s[p], or -1 if the document ends inside it.
 func skipTag(s []byte, p int) int {
 	p, _ = tagName(s, p)

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/zeebo/xxh3"
-
 	"mirrord/site"
 )
 
@@ -46,19 +44,8 @@ func climbs(base site.URL, ref []byte) bool {
 	return false
 }
 
-// recentRef is a reference of the document that was resolved not long ago: most pages repeat theirs.
-type recentRef struct{ ref, url []byte }
-
 // resolve sets the URL of l, against a base.
 func (sc *scanner) resolve(base site.URL, l *Link) {
-	if base != sc.recentBase {
-		sc.recentBase, sc.recent = base, [len(sc.recent)]recentRef{}
-	}
-	slot := &sc.recent[xxh3.Hash(l.Ref)%uint64(len(sc.recent))]
-	if slot.url != nil && bytes.Equal(slot.ref, l.Ref) {
-		l.URL = slot.url
-		return
-	}
 	n := len(sc.urls)
 	if sc.urlsBefore+n > MaxURLBytes {
 		sc.d.Truncated |= BoundURLs
@@ -75,5 +62,4 @@ func (sc *scanner) resolve(base site.URL, l *Link) {
 	}
 	sc.urls = out
 	l.URL = sc.urls[n:len(sc.urls):len(sc.urls)]
-	*slot = recentRef{l.Ref, l.URL}
 }

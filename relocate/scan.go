@@ -101,7 +101,7 @@ func (sc *scanner) run(raw []byte) {
 	d.Links, d.Edits, d.Robots = d.Links[:0], d.Edits[:0], d.Robots[:0]
 	d.Title, d.Lang, d.Icon, d.Anchor, d.Truncated = "", "", false, false, 0
 	sc.arena, sc.maps, sc.urls, sc.attrs = sc.arena[:0], sc.maps[:0], sc.urls[:0], sc.attrs[:0]
-	sc.urlsBefore, sc.recent = 0, [len(sc.recent)]recentRef{}
+	sc.urlsBefore = 0
 	sc.baseBytes = 0
 	sc.imports = sc.imports[:0]
 	sc.base, sc.sawEmpty, sc.lateFound = nil, false, false

@@ -5,7 +5,6 @@ package site
 import (
 	"encoding/hex"
 	"strings"
-	"unicode/utf8"
 )
 
 // A byteSet says of each byte whether it is in the set. The sets below are constants in all but name: nothing
@@ -54,7 +53,6 @@ type scheme uint8
 
 const (
 	schemeNone  scheme = iota
-	schemeTab          // a tab or line end in what may be a scheme
 	schemeOther        // neither http nor https
 	schemeHTTP
 	schemeHTTPS
@@ -75,8 +73,6 @@ func splitScheme(s string) (scheme, int) {
 				return schemeHTTPS, 6
 			}
 			return schemeOther, i + 1
-		case isTab(c):
-			return schemeTab, 0
 		default:
 			return schemeNone, 0
 		}
@@ -102,23 +98,18 @@ func trimRight(s string) string {
 
 func isSlash(s string, i int) bool { return i < len(s) && (s[i] == '/' || s[i] == '\\') }
 
-func isTab(c byte) bool { return c == '\t' || c == '\n' || c == '\r' }
-
-func hasTab(s string) bool {
-	return strings.IndexByte(s, '\n') >= 0 || strings.IndexByte(s, '\t') >= 0 || strings.IndexByte(s, '\r') >= 0
-}
-
-// stripTabs removes tabs and line ends. Bad UTF-8 counts as U+FFFD before: removal must not make characters
-// of it.
+// stripTabs removes tabs and line ends, as the standard does first. Bad UTF-8 counts as U+FFFD before:
+// removal must not make characters of it.
 func stripTabs(s string) string {
-	if !utf8.ValidString(s) {
-		s = string([]rune(s))
+	if !strings.ContainsAny(s, tabs) {
+		return s
 	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if !isTab(s[i]) {
-			b = append(b, s[i])
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(tabs, r) {
+			return -1
 		}
-	}
-	return string(b)
+		return r
+	}, s)
 }
+
+const tabs = "\t\n\r"

@@ -40,26 +40,21 @@ func (u URL) AppendResolve(dst, ref []byte) (out []byte, frag int, err error) {
 
 func (u URL) appendResolve(dst []byte, ref string) ([]byte, int, error) {
 	s, lo := trim(ref)
-	scheme, rest := splitScheme(s)
-	if scheme == schemeTab {
-		return u.resolveStripped(dst, ref, lo)
-	}
-	if scheme == schemeOther {
-		return dst, -1, ErrNotWeb
-	}
 	frag := strings.IndexByte(s, '#')
 	if frag >= 0 {
 		s = s[:frag]
 		frag += lo
 	}
+	s = stripTabs(s)
+	scheme, rest := splitScheme(s)
+	if scheme == schemeOther {
+		return dst, -1, ErrNotWeb
+	}
 	if len(s) > MaxLen {
 		return dst, -1, fmt.Errorf("resolve %s: %w", quote(s), ErrTooLong)
 	}
 	start := len(dst)
-	out, tab, err := u.appendSplit(dst, scheme, s[rest:])
-	if tab {
-		return u.resolveStripped(dst, ref, lo)
-	}
+	out, err := u.appendSplit(dst, scheme, s[rest:])
 	if err == nil && len(out)-start > MaxLen {
 		err = ErrTooLong
 	}
@@ -69,23 +64,8 @@ func (u URL) appendResolve(dst []byte, ref string) ([]byte, int, error) {
 	return out, frag, nil
 }
 
-// resolveStripped resolves a ref in which there are tabs or line ends: the standard removes them first.
-func (u URL) resolveStripped(dst []byte, ref string, lo int) ([]byte, int, error) {
-	frag := strings.IndexByte(ref[lo:], '#')
-	if frag >= 0 {
-		frag += lo
-		ref = ref[:frag+1] // the mark stays, or blanks before it would be trimmed as the end
-	}
-	out, _, err := u.appendResolve(dst, stripTabs(ref))
-	if err != nil {
-		frag = -1
-	}
-	return out, frag, err
-}
-
-// appendSplit appends the URL of s, which follows its scheme and has no fragment. tab reports that s has tabs
-// or line ends that must be removed first; out and err mean nothing then.
-func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab bool, err error) {
+// appendSplit appends the URL of s, which follows its scheme and has no fragment.
+func (u URL) appendSplit(dst []byte, scheme scheme, s string) ([]byte, error) {
 	baseScheme := schemeNone
 	if u.s != "" {
 		baseScheme = schemeHTTP
@@ -95,7 +75,7 @@ func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab b
 	}
 	switch {
 	case scheme == schemeNone && baseScheme == schemeNone:
-		return dst, hasTab(s), ErrRelative
+		return dst, ErrRelative
 	case scheme != schemeNone && (scheme != baseScheme || (isSlash(s, 0) && isSlash(s, 1))):
 		// A state of its own in the standard for the same scheme, but with the same result here: two slashes of
 		// either kind.
@@ -106,11 +86,9 @@ func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab b
 
 	switch {
 	case s == "":
-		return append(dst, u.s...), false, nil
+		return append(dst, u.s...), nil
 	case s[0] == '?':
-		dst = append(dst, u.s[:u.queryAt]...)
-		dst, tab = appendQuery(dst, s)
-		return dst, tab, nil
+		return appendQuery(append(dst, u.s[:u.queryAt]...), s), nil
 	}
 	root := len(dst) + int(u.pathStart)
 	if isSlash(s, 0) {
@@ -124,11 +102,11 @@ func (u URL) appendSplit(dst []byte, scheme scheme, s string) (out []byte, tab b
 		}
 		dst = append(dst, p[:i+1]...)
 	}
-	return appendPathQuery(dst, root, s)
+	return appendPathQuery(dst, root, s), nil
 }
 
 // appendAuthority appends a URL whose s starts with any number of slashes and then the authority.
-func (u URL) appendAuthority(dst []byte, scheme scheme, s string) (out []byte, tab bool, err error) {
+func (u URL) appendAuthority(dst []byte, scheme scheme, s string) (out []byte, err error) {
 	for isSlash(s, 0) {
 		s = s[1:]
 	}
@@ -142,8 +120,6 @@ scan:
 			start, colon = end+1, false // credentials are dropped
 		case ':':
 			colon = true
-		case '\t', '\n', '\r':
-			return dst, true, nil
 		}
 	}
 	host, port := s[start:end], ""
@@ -162,32 +138,29 @@ scan:
 	} else if out, ok := appendPlainHost(dst, host); ok {
 		dst = out
 	} else if host, err = slowHost(host); err != nil {
-		return dst, false, err
+		return dst, err
 	} else {
 		dst = append(dst, host...)
 	}
 	if dst, err = appendPort(dst, scheme, port); err != nil {
-		return dst, false, err
+		return dst, err
 	}
 	root := len(dst)
 	dst = append(dst, '/')
 	if isSlash(s, 0) {
 		s = s[1:]
 	}
-	return appendPathQuery(dst, root, s)
+	return appendPathQuery(dst, root, s), nil
 }
 
 // appendPathQuery appends s, a path and perhaps a query, to dst, whose path begins at root and ends in '/'.
-func appendPathQuery(dst []byte, root int, s string) (out []byte, tab bool, err error) {
-	dst, n, tab := appendPath(dst, root, s)
-	if !tab && n < len(s) {
-		dst, tab = appendQuery(dst, s[n:])
-	}
-	return dst, tab, nil
+func appendPathQuery(dst []byte, root int, s string) []byte {
+	dst, n := appendPath(dst, root, s)
+	return appendQuery(dst, s[n:])
 }
 
 // appendPath appends the segments of s up to a '?' and returns how many bytes of s it took.
-func appendPath(dst []byte, root int, s string) (out []byte, n int, tab bool) {
+func appendPath(dst []byte, root int, s string) (out []byte, n int) {
 	i := 0
 	for {
 		seg := len(dst)
@@ -206,9 +179,6 @@ func appendPath(dst []byte, root int, s string) (out []byte, n int, tab bool) {
 			if c == '/' || c == '\\' || c == '?' {
 				break
 			}
-			if isTab(c) {
-				return dst, i, true
-			}
 			dst, i = appendEncoded(dst, s, i)
 		}
 		more := c == '/' || c == '\\'
@@ -226,44 +196,31 @@ func appendPath(dst []byte, root int, s string) (out []byte, n int, tab bool) {
 			}
 		}
 		if !more {
-			return dst, i, false
+			return dst, i
 		}
 		i++
 	}
 }
 
-// appendQuery appends s, which starts with '?'.
-func appendQuery(dst []byte, s string) (out []byte, tab bool) {
+// appendQuery appends s, which is empty or starts with '?'.
+func appendQuery(dst []byte, s string) []byte { return appendSome(dst, s, queryPlain) }
+
+// fragmentOf returns a fragment (without '#') as the standard serializes it.
+func fragmentOf(s string) string { return string(appendSome(nil, stripTabs(s), fragmentPlain)) }
+
+// appendSome appends s, of which characters that are not plain are percent-encoded.
+func appendSome(dst []byte, s string, plain *byteSet) []byte {
 	for i := 0; ; {
 		j := i
-		for j < len(s) && queryPlain[s[j]] {
+		for j < len(s) && plain[s[j]] {
 			j++
 		}
 		dst = append(dst, s[i:j]...)
 		if j == len(s) {
-			return dst, false
-		}
-		if isTab(s[j]) {
-			return dst, true
+			return dst
 		}
 		dst, i = appendEncoded(dst, s, j)
 	}
-}
-
-// appendFragment appends a fragment (without '#') as the standard serializes it.
-func appendFragment(dst []byte, s string) []byte {
-	for i := 0; i < len(s); {
-		switch {
-		case fragmentPlain[s[i]]:
-			dst = append(dst, s[i])
-			i++
-		case isTab(s[i]):
-			i++
-		default:
-			dst, i = appendEncoded(dst, s, i)
-		}
-	}
-	return dst
 }
 
 // appendEncoded appends the character at s[i] percent-encoded, and returns the index after it.

@@ -36,7 +36,7 @@ func (u URL) Resolve(ref string) (abs URL, fragment string, err error) {
 		return URL{}, "", err
 	}
 	if frag >= 0 {
-		fragment = string(appendFragment(nil, trimRight(ref[frag+1:])))
+		fragment = fragmentOf(trimRight(ref[frag+1:]))
 	}
 	if string(out) == u.s {
 		return u, fragment, nil

@@ -54,7 +54,7 @@ func (p *packer) describe(m *phm.Meta, name string) error {
 	if m.Copyright != "" {
 		values["License"] = m.Copyright
 	}
-	c := zim.NewCluster(true, maxLong) // short texts and a small picture
+	c := p.zim.NewCluster(true, maxLong) // short texts and a small picture
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		c.Add(metadata(key, textType), []byte(values[key]))
 	}

@@ -230,7 +230,7 @@ func (p *packer) cluster(plain bool) error {
 	}
 	g.files, g.size = nil, 0
 	return p.lane.Add(size, func(worker int) (out made, err error) {
-		out.cluster = zim.NewCluster(plain, int(size))
+		out.cluster = p.zim.NewCluster(plain, int(size))
 		for i := range files {
 			if err := p.pack1(worker, &files[i], &out); err != nil {
 				return made{}, err
@@ -318,7 +318,7 @@ func (p *packer) own(f *phm.File) error {
 		return phm.CopyFile(p.fsys, f, w)
 	}
 	return p.lane.Add(f.Size, func(int) (made, error) {
-		c := zim.NewCluster(false, int(f.Size))
+		c := p.zim.NewCluster(false, int(f.Size))
 		body, err := phm.ReadFile(p.fsys, f, c.Room(int(f.Size)+1))
 		if err != nil {
 			return made{}, err

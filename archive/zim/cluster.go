@@ -11,11 +11,10 @@ import (
 	"slices"
 
 	"github.com/klauspost/compress/zstd"
-
-	"mirrord/internal/zstdfast"
 )
 
 const (
+	window    = 8 << 20 // in which clusters are compressed
 	maxBlobs  = 1 << 13 // in a cluster, so that one of empty blobs ends too
 	packRatio = 100     // bytes that are packed into one at most: more looks like a bomb to readers
 
@@ -25,8 +24,8 @@ const (
 // OpenCluster takes the blobs of entries and compresses them, beside others and what a Writer does. It is not
 // safe for concurrent use.
 type OpenCluster struct {
-	pack    bool   // it is compressed
-	data    []byte // space for the fields before the blobs, and the blobs
+	packer  *zstd.Encoder // nil: it is not compressed
+	data    []byte        // space for the fields before the blobs, and the blobs
 	sizes   []int
 	entries []clusterEntry // that came by OpenCluster.Add and Share
 	held    map[[16]byte]uint32
@@ -35,9 +34,14 @@ type OpenCluster struct {
 	bytes []byte // all of it as it is written
 }
 
-// NewCluster begins a cluster for about so many bytes of blobs, which is not compressed when it is plain.
-func NewCluster(plain bool, size int) *OpenCluster {
-	return &OpenCluster{pack: !plain, data: make([]byte, headRoom, headRoom+size+size/16)}
+// NewCluster begins a cluster for about so many bytes of blobs, which is not compressed when it is plain. It
+// is safe for concurrent use.
+func (w *Writer) NewCluster(plain bool, size int) *OpenCluster {
+	c := &OpenCluster{data: make([]byte, headRoom, headRoom+size+size/16)}
+	if !plain {
+		c.packer = w.packer
+	}
+	return c
 }
 
 // Room returns memory for n bytes: a blob that is made there is added without a copy.
@@ -91,12 +95,12 @@ func (c *OpenCluster) add(blob []byte) {
 // Pack ends the cluster: it is compressed, unless it does not shrink, or too well.
 func (c *OpenCluster) Pack() {
 	c.bytes = c.plain()
-	if !c.pack {
+	if c.packer == nil {
 		return
 	}
 	out := make([]byte, 1, len(c.bytes)/4+1024) // nearly always enough for text
 	out[0] = c.bytes[0] - plainCluster + zstdCluster
-	out = zstdfast.New().Append(out, c.bytes[1:])
+	out = c.packer.EncodeAll(c.bytes[1:], out)
 	if len(out) < len(c.bytes) && len(c.bytes) <= packRatio*len(out) {
 		c.bytes, c.data = out, nil
 	}

@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"mirrord/internal/zst"
 )
 
 // A File is what a ZIM file is written to: its header is known last, and its MD5 is that of all the rest.
@@ -43,6 +47,7 @@ type Writer struct {
 	out appender
 	err error
 
+	packer  *zstd.Encoder // of all clusters
 	dir     *directory
 	offsets []uint64             // where clusters begin, by number
 	shared  map[[16]byte]blobRef // by digest, see OpenCluster.Hold
@@ -70,6 +75,7 @@ func NewWriter(f File, o Options) (*Writer, error) {
 	w := &Writer{
 		Options: o,
 		out:     appender{File: f},
+		packer:  zst.NewEncoder(window, zstd.WithEncoderConcurrency(0)),
 		shared:  map[[16]byte]blobRef{},
 	}
 	if err := w.start(); err != nil {
@@ -92,7 +98,7 @@ func (w *Writer) start() (err error) {
 
 // Add adds an entry with its blob, in a cluster of its own.
 func (w *Writer) Add(e Entry, blob []byte) error {
-	c := NewCluster(e.Plain, len(blob))
+	c := w.NewCluster(e.Plain, len(blob))
 	c.Add(e, blob)
 	c.Pack()
 	return w.Take(c)

@@ -41,7 +41,7 @@ func sample(t testing.TB, o Options) []byte {
 				t.Fatal(err)
 			}
 		}
-		open[plain] = NewCluster(plain, sampleCluster)
+		open[plain] = w.NewCluster(plain, sampleCluster)
 	}
 	take(false)
 	take(true)
@@ -380,7 +380,7 @@ func TestTake(t *testing.T) {
 			Type:      "text/html",
 			Front:     true,
 		}
-		c := NewCluster(false, 0)
+		c := w.NewCluster(false, 0)
 		body := bytes.Repeat(fmt.Appendf(nil, "page %d ", i), 3000)
 		c.Add(e, append(c.Room(len(body))[:0], body...))
 		bodies[e.Path] = body
@@ -434,7 +434,7 @@ func TestClusterRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := NewCluster(false, 0)
+		c := w.NewCluster(false, 0)
 		fill(c)
 		c.Pack()
 		if err := w.Take(c); !errors.Is(err, ErrEntry) || !strings.Contains(err.Error(), want) {

@@ -114,7 +114,7 @@ func rows() map[string]Row {
 
 		"internal/inorder":  0, // work on all cores, in order
 		"internal/lines":    0, // lines that are gathered and sorted in little memory
-		"internal/zstdfast": 0,
+		"internal/zst":      0,
 		"internal/numbered": 0, "internal/texts": 0,
 		"internal/wording": 1, // texts for people, by templates
 

@@ -13,9 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/fetch"
+	"mirrord/internal/zst"
 	"mirrord/mirror/urls"
 	"mirrord/phm"
 	"mirrord/relocate"
@@ -329,12 +328,8 @@ func (x *UpstreamSource) Keep() error {
 	if v == nil || (v.same && v.etag == x.known.ETag) {
 		return nil
 	}
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		return err
-	}
 	// a table that is not that of the offer counts as none
-	return errors.Join(x.Facts.SetFact(upstreamTable, z.EncodeAll(v.table, nil)),
+	return errors.Join(x.Facts.SetFact(upstreamTable, zst.NewEncoder(8<<20).EncodeAll(v.table, nil)),
 		urls.WriteFact(x.Facts, upstreamName, upstreamFact{
 			At:    strings.TrimSuffix(v.base, "/") + phm.OfferPath,
 			ETag:  v.etag,
@@ -344,10 +339,7 @@ func (x *UpstreamSource) Keep() error {
 
 // unpackTable unpacks a stored table; nil without one.
 func unpackTable(packed []byte) []byte {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUpstreamTable))
-	if err != nil {
-		return nil
-	}
+	z := zst.NewDecoder(maxUpstreamTable)
 	defer z.Close()
 	table, err := z.DecodeAll(packed, nil)
 	if err != nil {

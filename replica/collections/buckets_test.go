@@ -14,10 +14,10 @@ import (
 )
 
 // plainBuckets are the buckets of a band, in the obvious way: those of several pages, in order.
-func plainBuckets(keys []uint32, pages bitmap) [][]uint64 {
+func plainBuckets(keys []uint32, pages []bool) [][]uint64 {
 	var entries []uint64
 	for i, k := range keys {
-		if pages.has(i) {
+		if pages[i] {
 			entries = append(entries, uint64(k)<<32|uint64(i))
 		}
 	}
@@ -52,7 +52,7 @@ func plainGroup(digests []text.ContentDigest, o GroupOptions) Grouped {
 		words uint32
 	}
 	first := map[words]uint32{}
-	distinct := newBitmap(len(digests))
+	distinct := make([]bool, len(digests))
 	for i, d := range digests {
 		if d.Words == 0 {
 			continue
@@ -64,7 +64,7 @@ func plainGroup(digests []text.ContentDigest, o GroupOptions) Grouped {
 			continue
 		}
 		first[words{d.Text, d.Words}] = uint32(i)
-		distinct.add(i)
+		distinct[i] = true
 	}
 	keys := make([]uint32, len(digests))
 	for band := range text.Bands {

@@ -17,17 +17,15 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"math/bits"
 	"slices"
 
-	"mirrord/replica/hash"
 	"mirrord/replica/text"
 	"mirrord/replica/unionfind"
 )
 
 // Finder finds the pages that resemble one another and the directories that hold the same, of more pages than
 // fit in memory. Pages are added one after the other, in the order of their numbers. Not for concurrent use.
-// Data beyond its budget goes to the files of a Spill: 350 to 450 bytes a page. Beside the budget it
+// Data beyond its budget goes to the files of a Spill: 220 to 320 bytes a page. Beside the budget it
 // takes 5 bytes a page (union-find and who is in it), about 40 a directory that has as many pages as must be
 // shared (how many there are), and 16 a page that the largest pair of directories shares.
 type Finder struct {
@@ -37,10 +35,9 @@ type Finder struct {
 	progress func(phase string, done, of int) error
 
 	pages    int
-	words    int              // pages with words
-	records  pile             // of pageSize bytes
-	names    pile             // hosts and paths
-	bands    [text.Bands]pile // of each page the bytes of its sketch
+	words    int  // pages with words
+	records  pile // of pageSize bytes
+	names    pile // hosts and paths
 	record   []byte
 	text     sorter[vote] // pages by their words and the number of these
 	votes    dirVotes
@@ -91,9 +88,6 @@ func NewFinder(spill Spill, o FinderOptions) *Finder {
 	f.Votes = f.Votes.withDefaults()
 	f.Group = f.Group.withDefaults()
 	f.records, f.names = pile{spill: spill, limit: m / 8}, pile{spill: spill, limit: m / 16}
-	for i := range f.bands {
-		f.bands[i] = pile{spill: spill, limit: m / 8 / text.Bands}
-	}
 	f.text = newSorter(voteOrder(), spill, m/16, f.tick)
 	f.members = newSorter(memberOrder(), spill, m/4, f.tick)
 	f.plain = newSorter(voteOrder(), spill, m/16, f.tick)
@@ -164,8 +158,8 @@ func (f *Finder) Close() error {
 	if f.err == nil {
 		f.err = errors.New("find replicas: closed")
 	}
-	return errors.Join(f.records.close(), f.names.close(), f.closeBands(), f.text.close(), f.members.close(),
-		f.plain.close(), f.flat.close())
+	return errors.Join(f.records.close(), f.names.close(), f.text.close(), f.members.close(), f.plain.close(),
+		f.flat.close())
 }
 
 // begin says that a phase begins, of so many steps.
@@ -191,11 +185,8 @@ func (f *Finder) tick(n int) error {
 // once, and the pages of a bucket are compared with a few of them.
 func (f *Finder) group() (Grouped, error) {
 	g := Grouped{Sets: unionfind.New(f.pages), Pages: f.words}
-	settle := []func() error{f.records.settle, f.names.settle}
-	for i := range f.bands {
-		settle = append(settle, f.bands[i].settle)
-	}
-	if err := errors.Join(f.begin("compare words", f.words), inTurn(settle...)); err != nil {
+	err := errors.Join(f.begin("compare words", f.words), inTurn(f.records.settle, f.names.settle))
+	if err != nil {
 		return g, err
 	}
 	distinct, err := f.sameText(&g)
@@ -221,52 +212,29 @@ func (f *Finder) group() (Grouped, error) {
 			}
 		}
 	}
-	return g, f.closeBands()
-}
-
-func (f *Finder) closeBands() (err error) {
-	for i := range f.bands {
-		err = errors.Join(err, f.bands[i].close())
-	}
-	return err
+	return g, nil
 }
 
 // entries are the pages of one of so many ranges of keys of a band, sorted, each behind its key.
-func (f *Finder) entries(to []uint64, pages bitmap, part, ranges uint64) ([]uint64, error) {
+func (f *Finder) entries(to []uint64, pages []bool, part, ranges uint64) ([]uint64, error) {
 	to = slices.Grow(to, min(f.words, f.budget/4/8))
-	band := &f.bands[f.done]
-	keys := band.reader()
+	records := f.records.reader()
 	for page := range f.pages {
-		b, err := take(keys, text.BandRows)
+		record, err := take(records, pageSize)
 		if err != nil {
 			return nil, err
 		}
-		key := uint64(binary.LittleEndian.Uint32(b))
-		if pages.has(page) && key*ranges>>32 == part {
+		sketch := sketchOf(record)
+		key := uint64(binary.LittleEndian.Uint32(sketch[f.done*text.BandRows:]))
+		if pages[page] && key*ranges>>32 == part {
 			to = append(to, key<<32|uint64(page))
 		}
 		if err := f.tick(1); err != nil {
 			return nil, err
 		}
 	}
-	to = repeated(to)
 	slices.Sort(to)
 	return to, nil
-}
-
-// repeated drops nearly all entries whose key is there once: sorting these would take longer than all else
-// that is done to compare pages.
-func repeated(entries []uint64) []uint64 {
-	width := bits.Len(uint(len(entries))) + 2
-	once, twice := newBitmap(1<<width), newBitmap(1<<width)
-	place := func(e uint64) int { return int(e >> 32 * hash.TokenSeed >> (64 - width)) }
-	for _, e := range entries {
-		if once.has(place(e)) {
-			twice.add(place(e))
-		}
-		once.add(place(e))
-	}
-	return slices.DeleteFunc(entries, func(e uint64) bool { return !twice.has(place(e)) })
 }
 
 // mostRepresentatives is how many of a bucket there are at most.
@@ -313,8 +281,8 @@ func (f *Finder) join(g *Grouped, bucket []uint64, least int) error {
 }
 
 // sameText joins the pages of the same words and returns one of each.
-func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
-	distinct = newBitmap(f.pages)
+func (f *Finder) sameText(g *Grouped) (distinct []bool, err error) {
+	distinct = make([]bool, f.pages)
 	var first vote // of those of the same words, whose number is not 0
 	for e, err := range f.text.all() {
 		switch {
@@ -325,7 +293,7 @@ func (f *Finder) sameText(g *Grouped) (distinct bitmap, err error) {
 			g.Exact++
 		default:
 			first = e
-			distinct.add(int(e.q))
+			distinct[e.q] = true
 		}
 		f.done++
 	}
@@ -379,13 +347,6 @@ func runs[T any](list []T, same func(a, b T) bool) iter.Seq[[]T] {
 		}
 	}
 }
-
-// bitmap is a set of numbers.
-type bitmap []uint64
-
-func newBitmap(n int) bitmap    { return make(bitmap, (n+63)/64) }
-func (b bitmap) has(i int) bool { return b[uint(i)/64]>>(uint(i)%64)&1 != 0 }
-func (b bitmap) add(i int)      { b[uint(i)/64] |= 1 << (uint(i) % 64) }
 
 // inTurn takes one step after the other, up to the first error.
 func inTurn(steps ...func() error) error {

@@ -45,11 +45,10 @@ func (f *Finder) vote(sets *unionfind.Sets) error {
 
 // readMembers reads the pages again, for those that are not alone.
 func (f *Finder) readMembers(sets *unionfind.Sets) error {
-	together := newBitmap(f.pages)
+	together := make([]bool, f.pages)
 	for i := range f.pages {
 		if root := sets.Find(uint32(i)); root != uint32(i) {
-			together.add(i)
-			together.add(int(root))
+			together[i], together[root] = true, true
 		}
 	}
 	again := f.votes.totals.again()
@@ -57,7 +56,7 @@ func (f *Finder) readMembers(sets *unionfind.Sets) error {
 		if again {
 			f.votes.totals.add(a)
 		}
-		if !together.has(f.done) {
+		if !together[f.done] {
 			return nil
 		}
 		page := uint32(f.done)

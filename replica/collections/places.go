@@ -30,11 +30,6 @@ func (f *Finder) keepPage(a Address, d *text.ContentDigest) error {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Host)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Path)))
 	f.record = b
-	for band := range f.bands {
-		if err := f.bands[band].add(d.Sketch[band*text.BandRows:][:text.BandRows]); err != nil {
-			return err
-		}
-	}
 	if err := f.names.add([]byte(a.Host + a.Path)); err != nil {
 		return err
 	}

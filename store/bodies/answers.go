@@ -7,7 +7,7 @@ import (
 
 	"mirrord/fetch/heads"
 	"mirrord/internal/binread"
-	"mirrord/internal/zstdfast"
+	"mirrord/internal/zst"
 	"mirrord/store/record"
 )
 
@@ -27,7 +27,7 @@ func (s *Frames) AppendAnswers(b []byte, done []*record.Done) []byte {
 	if !some || len(buf) > maxAnswers {
 		return b
 	}
-	frame := s.encoder.bare(buf)
+	frame := s.encoder.append(nil, buf)
 	return append(binary.AppendUvarint(b, uint64(len(frame))), frame...)
 }
 
@@ -38,7 +38,7 @@ func (s *Frames) ReadAnswers(frame []byte, done int) [][]byte {
 		return nil
 	}
 	if s.answers == nil {
-		s.answers = zstdfast.NewDecoder(maxAnswers)
+		s.answers = zst.NewDecoder(maxAnswers)
 	}
 	buf, err := s.answers.DecodeAll(frame, nil)
 	if err != nil {

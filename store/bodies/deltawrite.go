@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"mirrord/internal/zst"
 	"mirrord/store/record"
 )
 
@@ -86,12 +87,8 @@ func (w *FrameWriter) over(p *Packs, at record.Place, small int) []byte {
 		if size > middleDelta {
 			level = zstd.SpeedBetterCompression
 		}
-		large, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level),
-			zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true),
-			zstd.WithWindowSize(min(1<<bits.Len(uint(size)), maxWindow)), zstd.WithEncoderDictRaw(0, dict))
-		if err != nil {
-			return nil // the base is nothing that can be a dictionary
-		}
+		large := zst.NewEncoder(min(1<<bits.Len(uint(size)), maxWindow), zstd.WithEncoderLevel(level),
+			zstd.WithEncoderDictRaw(0, dict))
 		b = large.EncodeAll(payload, b)
 	}
 	if w.delta = b; cap(b) > maxKept {

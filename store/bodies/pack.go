@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"mirrord/internal/binread"
-	"mirrord/internal/zstdfast"
+	"mirrord/internal/zst"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -29,6 +29,7 @@ const (
 	quickMagic = "mPq1"    // in S2: of a one-off mirror, what has no rest
 	plainMagic = "mPr1"    // as it came: of a one-off mirror during a run
 	HeaderSize = 12        // bytes of a header
+	fullWindow = 1 << 20   // in which a payload is compressed
 	maxPack    = 256 << 20 // bytes after which a new pack is begun
 	maxFrame   = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
 )
@@ -65,25 +66,22 @@ func (s *Frames) NewFrameWriter() *FrameWriter {
 // frameEncoder encodes frames, one at a time: those of writers are large and few, or small deltas. The zero
 // value is ready. Safe for concurrent use.
 type frameEncoder struct {
-	mu     sync.Mutex
-	enc    *zstdfast.Encoder
-	joined []byte // a base and its delta
+	once  sync.Once
+	enc   *zstd.Encoder
+	mu    sync.Mutex
+	delta *zstd.Encoder // nil until there is a delta
 }
 
 func (e *frameEncoder) full(b, payload []byte) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	at := len(b)
 	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	b = e.ready().Append(b, payload)
+	b = e.append(b, payload)
 	seal(b[at:])
 	return b
 }
 
 // bundle appends the bundle of documents, of which raw has the payloads and ends says where each ends, to b.
 func (e *frameEncoder) bundle(b, raw []byte, ends []uint32) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	at := len(b)
 	b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))
@@ -92,7 +90,7 @@ func (e *frameEncoder) bundle(b, raw []byte, ends []uint32) []byte {
 		b = binary.AppendUvarint(b, uint64(end-last))
 		last = end
 	}
-	b = e.ready().Append(b, raw)
+	b = e.append(b, raw)
 	seal(b[at:])
 	return b
 }
@@ -109,23 +107,17 @@ func (e *frameEncoder) frame(b, raw []byte, ends []uint32) []byte {
 func (e *frameEncoder) over(b, payload, dict []byte) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.joined = append(append(e.joined[:0], dict...), payload...)
-	return e.ready().AppendOver(b, e.joined, len(dict))
-}
-
-// bare returns a payload in zstd.
-func (e *frameEncoder) bare(payload []byte) []byte {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.ready().Append(nil, payload)
-}
-
-// ready returns what encodes. The caller holds mu.
-func (e *frameEncoder) ready() *zstdfast.Encoder {
-	if e.enc == nil {
-		e.enc = zstdfast.New()
+	if e.delta == nil {
+		e.delta = zst.NewEncoder(likeDelta)
 	}
-	return e.enc
+	_ = e.delta.ResetWithOptions(nil, zstd.WithEncoderDictRaw(0, dict)) // it fails for 2 GiB and more
+	return e.delta.EncodeAll(payload, b)
+}
+
+// append appends a payload in zstd to b.
+func (e *frameEncoder) append(b, payload []byte) []byte {
+	e.once.Do(func() { e.enc = zst.NewEncoder(fullWindow) })
+	return e.enc.EncodeAll(payload, b)
 }
 
 // errLarge says that a document is larger than what would be read again.
@@ -205,7 +197,7 @@ type FrameReader struct {
 	file  *bufio.Reader // of published files; nil until there is one
 }
 
-func NewFrameReader() *FrameReader { return &FrameReader{dec: zstdfast.NewDecoder(maxFrame)} }
+func NewFrameReader() *FrameReader { return &FrameReader{dec: zst.NewDecoder(maxFrame)} }
 
 // Release frees the memory outside of the heap. The last frame must no longer be used.
 func (r *FrameReader) Release() {

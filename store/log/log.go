@@ -17,9 +17,10 @@ import (
 	"hash/crc32"
 	"os"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 
-	"mirrord/internal/zstdfast"
+	"mirrord/internal/zst"
 	"mirrord/store/disk"
 )
 
@@ -32,6 +33,7 @@ const (
 	headerSize = 28
 	mostBytes  = 1 << 30 // of a payload that is believed
 	keptBytes  = 1 << 20 // of a buffer that is kept for the next entry
+	window     = 1 << 20 // in which a payload is compressed
 	mode       = 0o640   // as that of the database, which has the same in it
 )
 
@@ -61,8 +63,8 @@ type Log struct {
 	root     *os.Root
 	file     *os.File // the last segment; nil when it is to be begun again
 	num      uint32
-	volatile bool              // nothing is synced
-	enc      *zstdfast.Encoder // nil until there is an entry
+	volatile bool // nothing is synced
+	enc      *zstd.Encoder
 	out      []byte
 
 	tail tail
@@ -87,7 +89,7 @@ func Open(site *os.Root, volatile bool) (l *Log, segment *os.File, err error) {
 	if err != nil {
 		return nil, nil, disk.Err("open log", err)
 	}
-	l = &Log{root: root, volatile: volatile}
+	l = &Log{root: root, volatile: volatile, enc: zst.NewEncoder(window)}
 	nums, err := disk.NumbersIn(root, ".", segmentName)
 	if err == nil {
 		err = disk.Err("remove log", disk.RemoveIn(root, aside)) // of a process that was killed
@@ -147,13 +149,10 @@ func (l *Log) sync() error {
 }
 
 func (l *Log) write(kind byte, tx uint64, payload []byte) (e Entry, err error) {
-	if l.enc == nil {
-		l.enc = zstdfast.New()
-	}
 	if cap(l.out) > keptBytes {
 		l.out = nil
 	}
-	b := l.enc.Append(append(l.out[:0], make([]byte, headerSize)...), payload)
+	b := l.enc.EncodeAll(payload, append(l.out[:0], make([]byte, headerSize)...))
 	l.out = b
 	le := binary.LittleEndian
 	copy(b, magic)
@@ -225,7 +224,7 @@ func (l *Log) Begin(fill func(*Next) (last []byte, err error)) error {
 		f.Close()
 		return disk.Err("begin log", errors.Join(err, disk.RemoveIn(l.root, aside)))
 	}
-	l.file, l.enc, l.tail, l.base = f, next.log.enc, next.log.tail, next.log.tail.size
+	l.file, l.tail, l.base = f, next.log.tail, next.log.tail.size
 	l.num++
 	return l.removeBefore(l.num)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"mirrord/internal/zstdfast"
+	"mirrord/internal/zst"
 	"mirrord/store/disk"
 )
 
@@ -185,7 +185,7 @@ type unpacker struct {
 	raw, out []byte
 }
 
-func newUnpacker() *unpacker { return &unpacker{dec: zstdfast.NewDecoder(mostBytes)} }
+func newUnpacker() *unpacker { return &unpacker{dec: zst.NewDecoder(mostBytes)} }
 
 func (p *unpacker) payload(segment *os.File, e Entry) (_ []byte, err error) {
 	if p.raw, err = whole(segment, e, p.raw); err != nil {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"mirrord/internal/zstdfast"
+	"mirrord/internal/zst"
 	"mirrord/store/disk"
 )
 
@@ -73,7 +73,7 @@ const maxScript = 1<<31 - 1
 
 // UnpackScript undoes PackScript.
 func UnpackScript(packed []byte) ([]byte, error) {
-	dec := zstdfast.NewDecoder(maxScript)
+	dec := zst.NewDecoder(maxScript)
 	defer dec.Close()
 	out, err := dec.DecodeAll(packed, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func UnpackScript(packed []byte) ([]byte, error) {
 }
 
 // PackScript compresses an edit script.
-func PackScript(script []byte) []byte { return zstdfast.New().Append(nil, script) }
+func PackScript(script []byte) []byte { return zst.NewEncoder(1<<20).EncodeAll(script, nil) }
 
 // JoinScripts makes one script of two that follow one another. A line is an operation and a line of a file
 // table: '-' and '~' with the file as it was before it was dropped or changed, '+' with a file that was
