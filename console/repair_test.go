@@ -13,8 +13,8 @@ import (
 	"mirrord/scheduler/status"
 )
 
-// Each remedy of a damaged disk has a button: what can be made again is, what is lost is named before it is
-// removed, and a database whose log is damaged too is made from the published version only when asked.
+// Each remedy of a damaged disk has a button: repaired is what has a copy, lost files are named before they
+// are removed, and a database whose log is damaged too is made from the published version only when asked.
 func TestRepair(t *testing.T) {
 	b, site := damageable(t)
 	b.login(Read)
