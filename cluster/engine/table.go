@@ -217,7 +217,7 @@ func (t *table) again(name string, floor uint64) (session string, token uint64, 
 }
 
 // lease gives out a site of a host that was taken with a token.
-func (t *table) lease(session, site, name string, token uint64, from *holdings) *siteLease {
+func (t *table) lease(session, site, name string, token uint64, from holdings) *siteLease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hosts[name]
