@@ -164,7 +164,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 	var failed failures
 	for _, name := range names {
 		s := PushedSite{Job: name}
-		if s.CheckedIn, err = d.Checkin(ctx, st, name, depot.In{Again: r.Again}); err != nil {
+		if s.CheckedIn, err = d.Checkin(ctx, st, name, r.Again); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
