@@ -273,13 +273,10 @@ func (t *table) drop(name string, lost bool) (e lease.Entry, revision uint64, ok
 }
 
 // all returns the hosts that the session has.
-func (t *table) all() (names []string) {
+func (t *table) all() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name := range t.hosts {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(t.hosts))
 }
 
 // want sets the sites to be shared out.
