@@ -83,14 +83,10 @@ func encode(p any) string {
 			s += ".0"
 		}
 		return s
-	case *Size:
-		return quote(p.String())
-	case *Rate:
-		return quote(p.String())
-	case *Share:
-		return quote(p.String())
 	case *time.Duration:
 		return quote(formatDuration(*p))
+	case *Size, *Rate, *Share:
+		return quote(fmt.Sprint(p))
 	case *Nofollow:
 		if p.ByProfile {
 			return `"profile"`

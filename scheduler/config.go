@@ -165,18 +165,15 @@ const (
 // Diff returns what changes from one configuration to another, by name. Jobs in which nothing changes do not
 // appear. It is pure.
 func Diff(from, to Config) []status.Change {
-	names := from.names()
-	for _, n := range to.names() {
-		if from[n] == nil {
-			names = append(names, n)
-		}
-	}
-	slices.Sort(names)
+	all := Config{}
+	maps.Copy(all, from)
+	maps.Copy(all, to)
 	var out []status.Change
-	for _, name := range names {
+	for _, name := range all.names() {
 		a, b := from[name], to[name]
+		add := func(kind string) { out = append(out, status.Change{Kind: kind, Job: name}) }
 		if b == nil {
-			out = append(out, status.Change{Kind: Removed, Job: name})
+			add(Removed)
 			continue
 		}
 		var had *job.Job
@@ -186,13 +183,13 @@ func Diff(from, to Config) []status.Change {
 		}
 		switch {
 		case had == nil && b.Job != nil:
-			out = append(out, status.Change{Kind: Added, Job: name})
+			add(Added)
 		case had != nil && b.Job == nil:
-			out = append(out, status.Change{Kind: Removed, Job: name})
+			add(Removed)
 		case b.Job != nil && !bytes.Equal(a.Text, b.Text):
-			out = append(out, status.Change{Kind: Changed, Job: name})
+			add(Changed)
 		case len(refused) > 0 && len(b.Refused) == 0:
-			out = append(out, status.Change{Kind: Corrected, Job: name})
+			add(Corrected)
 		}
 		if len(b.Refused) > 0 && !slices.Equal(refused, b.Refused) {
 			out = append(out, status.Change{Kind: Refused, Job: name, Problems: b.Refused})

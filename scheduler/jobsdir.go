@@ -91,18 +91,13 @@ func (d *Dir) readIn(path string, now map[string]File) ([]File, error) {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	defer root.Close()
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	defer dir.Close()
-	if fi, err := dir.Stat(); err == nil && othersWrite(path, fi) {
+	if fi, err := root.Stat("."); err == nil && othersWrite(path, fi) {
 		return nil,
 			fmt.Errorf(
 				"read jobs: anybody may write into %s (mode %04o), and a job file can name commands to run; chmod o-w %s",
 				path, fi.Mode().Perm(), path)
 	}
-	entries, err := dir.ReadDir(-1)
+	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}

@@ -119,14 +119,10 @@ const tooFarAhead = 25 * time.Hour
 // sane corrects times that a clock that went back has left behind: nothing may wait for a year that will not
 // come.
 func (e *entry) sane(now time.Time) (corrected bool) {
-	if e.Served.Sub(now) > tooFarAhead {
-		e.Served, corrected = now, true
-	}
-	if e.Retry.Sub(now) > tooFarAhead {
-		e.Retry, corrected = now, true
-	}
-	if e.Again.Sub(now) > tooFarAhead {
-		e.Again, corrected = now, true
+	for _, at := range []*time.Time{&e.Served, &e.Retry, &e.Again} {
+		if at.Sub(now) > tooFarAhead {
+			*at, corrected = now, true
+		}
 	}
 	if j := e.job(); j != nil && e.At.Sub(now) > j.MaxInterval+tooFarAhead {
 		e.At, corrected = now, true
@@ -152,11 +148,10 @@ func (e *entry) sane(now time.Time) (corrected bool) {
 	case e.Doubted.IsZero() || e.Doubted.After(now):
 		e.Doubted, corrected = now, true
 	}
-	if e.seen.After(now) {
-		e.seen = now
-	}
-	if e.worked.After(now) {
-		e.worked = now
+	for _, at := range []*time.Time{&e.seen, &e.worked} {
+		if at.After(now) {
+			*at = now
+		}
 	}
 	e.dirty = e.dirty || corrected
 	return corrected

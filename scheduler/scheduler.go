@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -62,18 +63,11 @@ const tick = time.Minute
 // New returns a scheduler with what its store remembers. Nothing runs before Run, and no job is known before
 // Apply.
 func New(o Options) (*Scheduler, error) {
-	if o.MaxRuns <= 0 {
-		o.MaxRuns = 4
-	}
-	if o.MaxParked <= 0 {
-		o.MaxParked = 4 * o.MaxRuns
-	}
-	if o.StopWithin <= 0 {
-		o.StopWithin = 25 * time.Second
-	}
-	if o.Local == nil {
-		o.Local = time.Local
-	}
+	o.MaxRuns = cmp.Or(max(o.MaxRuns, 0), 4)
+	o.MaxParked = cmp.Or(max(o.MaxParked, 0), 4*o.MaxRuns)
+	o.StopWithin = cmp.Or(max(o.StopWithin, 0), 25*time.Second)
+	o.Local = cmp.Or(o.Local, time.Local)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Empty == nil {
 		o.Empty = func(string) bool { return false }
 	}
@@ -83,9 +77,6 @@ func New(o Options) (*Scheduler, error) {
 	given := o.Now
 	// the wall clock only: by the monotonic one a clock that is set would not be seen
 	o.Now = func() time.Time { return given().Round(0) }
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 	wake := make(chan struct{}, 1)
 	st, err := newState(o, wake)
 	if err != nil {

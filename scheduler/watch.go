@@ -3,6 +3,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -25,15 +26,9 @@ type WatchOptions struct {
 // every Poll. It returns when ctx ends. A directory that is not there yet, or that is replaced, is found by
 // the next look.
 func Watch(ctx context.Context, dirs []string, o WatchOptions, again <-chan struct{}, look func()) {
-	if o.Poll <= 0 {
-		o.Poll = 30 * time.Second
-	}
-	if o.Settle <= 0 {
-		o.Settle = 500 * time.Millisecond
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Poll = cmp.Or(max(o.Poll, 0), 30*time.Second)
+	o.Settle = cmp.Or(max(o.Settle, 0), 500*time.Millisecond)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	var w *fsnotify.Watcher
 	var events <-chan fsnotify.Event
 	var failures <-chan error

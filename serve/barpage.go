@@ -7,17 +7,6 @@ import (
 	"time"
 )
 
-const barPage = `<!DOCTYPE html>
-<html lang="{{.W.Lang}}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
-<link rel="icon" href="/.well-known/mirrord/icon.svg" type="image/svg+xml">
-<style>
-:root { color-scheme: light dark } html, body { height: 100%; margin: 0 } body { display: flex; flex-direction: column }
-main { flex: 1; display: flex; min-height: 0 } iframe { flex: 1; border: 0; min-width: 0 } h1 { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; margin: 0 } @media print { .bar { display: none } }
-` + barStyle + `</style></head>
-<body>{{template "bar" .Bar}}<main><h1>{{.Title}}</h1><iframe src="{{.Frame}}" title="{{.Title}}" allowfullscreen sandbox="allow-downloads allow-forms allow-modals allow-orientation-lock allow-pointer-lock allow-popups allow-popups-to-escape-sandbox allow-presentation allow-same-origin allow-scripts allow-top-navigation-by-user-activation"></iframe></main>
-<script src="` + barScriptPath + `"></script></body></html>
-`
-
 // barScript shows the part of the page that the address names, gives the page the keyboard, and closes the
 // calendar when the reader is elsewhere.
 const barScript = `"use strict";
@@ -34,35 +23,6 @@ const barScript = `"use strict";
 `
 
 const barScriptPath = wellKnown + "bar.js"
-
-// barStyle is that of a bar, on whichever page it is.
-const barStyle = `.bar { display: flex; flex-wrap: wrap; gap: 4px 18px; align-items: center; padding: 6px 16px; background: #1d2530; color: #e9edf2; font: 13.5px/1.5 system-ui, sans-serif }
-.bar a { color: #a9d0ff } .bar nav { display: flex; gap: 6px } .bar :focus-visible { outline: 3px solid #a9d0ff; outline-offset: 1px }
-.bar .b { padding: 2px 9px; border: 1px solid #7f8b99; border-radius: 6px; background: #2b3644; color: #e9edf2; text-decoration: none; white-space: nowrap } .bar a.b:hover { background: #3a4757 } .bar .off { opacity: .45 }
-.bar form { flex: 1 1 150px; max-width: 320px } .bar input { box-sizing: border-box; width: 100%; font: inherit; padding: 3px 9px; border: 1px solid #7f8b99; border-radius: 6px; background: #10161d; color: #e9edf2 } .bar ::placeholder { color: #a8b2bd; opacity: 1 }
-.bar details { position: relative } .bar summary { list-style: none; cursor: pointer } .bar summary::-webkit-details-marker { display: none } .bar summary:hover, .bar [open] summary { background: #3a4757 }
-.bar dl { position: absolute; z-index: 1; inset-inline-start: 0; top: 100%; box-sizing: border-box; width: 22em; max-height: 70vh; overflow: auto; margin: 9px 0 0; padding: 6px 14px; background: #1d2530; border: 1px solid #7f8b99; border-radius: 8px }
-.bar dl div { display: flex; padding: 3px 0 } .bar dt { flex: none; width: 6.5em; padding: 3px 0 } .bar dd { margin: 0; display: flex; flex-wrap: wrap } .bar dd a { min-width: 1.5em; padding: 3px 5px; border-radius: 5px; text-align: center; font-variant-numeric: tabular-nums } .bar dd a:hover { background: #3a4757 } .bar [aria-current] { background: #a9d0ff; color: #10161d; font-weight: 600 } .bar a[aria-current]:hover { background: #a9d0ff }
-@media (max-width: 600px) { .bar details { position: static } .bar dl { inset-inline: 0; width: auto; margin: 0; max-height: 60vh } .bar { position: relative; padding: 6px 10px; gap: 6px 12px } .bar .of { display: none } }
-`
-
-const barText = `<header class="bar" lang="{{.W.Lang}}"><span class="of">{{strong .W.Copy "site" .Of}}</span><span>{{strong .W.AsOf "date" (.W.When .Time) "n" .Number "m" .Newest}}</span>
-<nav aria-label="{{.W.About}}">{{template "step" .Earlier}}{{template "step" .Later}}{{if and .Calendar (gt .Newest 1)}}<details><summary class="b">{{.W.Calendar}}</summary>{{template "days" .Calendar}}</details>{{end}}</nav>
-{{with .Changed}}<a href="{{.}}">{{$.W.Changed}}</a>
-{{end}}{{with .Live}}<a href="{{.}}" rel="noreferrer">{{$.W.Live}} ↗</a>
-{{end}}{{with .Find}}<form action="{{.}}" role="search"><input type="hidden" name="site" value="{{$.Name}}"><input type="search" name="q" maxlength="1000" required placeholder="{{$.W.Search}}" aria-label="{{$.W.Search}}"></form>
-{{end}}{{with .Alone}}<a class="b" href="{{.}}" title="{{$.W.Alone}}" referrerpolicy="origin">{{$.W.Hide}}</a>
-{{end}}</header>`
-
-const barDays = `<dl>
-{{range .}}<div><dt>{{.Name}}</dt><dd>{{range .Days}}<a href="{{.Address}}" title="{{.What}}" aria-label="{{.What}}"{{if .Here}} aria-current="page"{{end}}>{{.Time.Day}}{{if .Timed}} {{.Time.Format "15:04"}}{{end}}</a>
-{{end}}</dd></div>{{end}}</dl>`
-
-// barAbove is a bar over one of our own pages.
-const barAbove = `<style>body:has(.bar) { max-width: none; margin: 0; padding: 0 } .bar + main { max-width: 66rem; margin: 2rem auto; padding: 0 1rem }
-` + barStyle + `</style>{{template "bar" .}}`
-
-const barStep = `{{if .Address}}<a class="b" href="{{.Address}}" title="{{.What}}" aria-label="{{.What}}">{{.Sign}}</a>{{else}}<span class="b off" role="img" title="{{.What}}" aria-label="{{.What}}">{{.Sign}}</span>{{end}}`
 
 // bar is what a bar says.
 type bar struct {

@@ -17,22 +17,6 @@ import (
 // beside what it said before, as plain text with the words marked that differ.
 const changedPath = wellKnown + "changed/"
 
-const changedPage = `{{template "head" (head .W.Lang .Title)}}<body>{{template "above" .Bar}}<main>
-<h1>{{.W.Changed}}</h1>
-<p><a href="{{.Bar.Here}}"><bdi>{{.Page}}</bdi></a></p>
-{{if or .Before.Address .After.Address}}<nav class="panel" aria-label="{{.W.Changed}}"><p>{{with .Before.Address}}<a class="b" rel="prev" href="{{.}}">◀ {{$.W.Before}}</a>
-{{end}}{{with .After.Address}}<a class="b" rel="next" href="{{.}}">{{$.W.After}} ▶</a>
-{{end}}</p></nav>
-{{end}}{{if not .Diff}}<p class="panel">{{.What}}</p>
-{{else if not .Diff.Hunks}}<p class="panel">{{.W.NoWord}}</p>
-{{else}}<div class="wide"><table class="changed" role="table"><thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader"><a href="{{.Was.Address}}">{{.Was.What}}</a></th><th scope="col" role="columnheader"><a href="{{.Now.Address}}">{{.Now.What}}</a></th></tr></thead>
-<tbody role="rowgroup">{{range .Diff.Hunks}}<tr role="row"><td role="cell" data-label="{{$.Was.What}}">{{range .Lines}}{{if ne .Op "+"}}{{template "line" .}}{{end}}{{end}}</td><td role="cell" data-label="{{$.Now.What}}">{{range .Lines}}{{if ne .Op "-"}}{{template "line" .}}{{end}}{{end}}</td></tr>
-{{end}}</tbody></table></div>
-{{end}}</main></body></html>
-`
-
-const changedLine = `{{$op := .Op}}<p dir="auto"{{if eq $op "-"}} class="was"{{else if eq $op "+"}} class="is"{{end}}>{{range .Spans}}{{if not .Changed}}{{.Text}}{{else if eq $op "-"}}<del>{{.Text}}</del>{{else}}<ins>{{.Text}}</ins>{{end}}{{end}}</p>`
-
 // changed is what the page of a change says.
 type changed struct {
 	W             *words

@@ -24,28 +24,6 @@ type TextLookup struct {
 
 const findPath = wellKnown + "find"
 
-// searchForm is the box on the list of mirrors and on the page of results.
-const searchForm = `<form action="` + findPath + `" role="search"><p><label>{{.W.Words}} <input type="search" name="q" value="{{.Words}}" maxlength="1000" required></label>
-<label>{{.W.Mirror}} <input type="text" id="site" name="site" value="{{.Site}}" maxlength="100" size="12" placeholder="{{.W.All}}"></label> <button>{{.W.Find}}</button></p></form>
-`
-
-const findPage = `{{template "head" (head .W.Lang .W.Find)}}<body><main>
-<p><a href="/">{{.W.Mirrors}}</a></p>
-<h1>{{.W.Find}}</h1>
-{{template "search" .}}{{with .Problem}}<p role="alert">{{.}}</p>
-{{end}}{{if .Found}}{{if or .Rows (not .Behind)}}{{$more := ""}}{{if .Found.More}}{{$more = "+"}}{{end}}<p>{{say .W.Results "n" (print .Found.Lines $more) "m" (print .Found.Matches $more)}}</p>
-{{end}}{{with .Behind}}<p role="status">{{$.W.NotYet}} {{.}}</p>
-{{end}}{{end}}{{range .Rows}}<section><h2><a href="{{.Link}}"><bdi>{{.Name}}</bdi></a></h2>
-<p><small>{{.URL}} · {{.Job}}</small></p>
-<p dir="auto">{{range .Excerpt}}{{if .Hit}}<mark>{{.Text}}</mark>{{else}}{{.Text}}{{end}}{{end}}</p>
-{{with $.When .}}<p>{{.}}</p>
-{{end}}{{if .Same}}<p><small>{{say $.W.Same "n" .Same}}</small></p>
-{{end}}{{with .Collection}}<p><a href="{{$.Within .At}}">{{.At}}</a>: {{say $.W.Collection "n" .Matches}} {{range $i, $r := .Replicas}}{{if $i}}, {{end}}<a href="{{$.Within $r.At}}">{{$r.At}}</a>{{end}}.</p>
-{{end}}</section>
-{{end}}{{if or .Before .After}}<nav><p>{{with .Before}}<a rel="prev" href="{{.}}">{{$.W.Before}}</a>{{end}} {{with .After}}<a rel="next" href="{{.}}">{{$.W.After}}</a>{{end}}</p></nav>
-{{end}}</main></body></html>
-`
-
 // How much one may look for at a time.
 const (
 	perFind       = 10

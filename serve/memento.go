@@ -95,14 +95,6 @@ func originalURL(s string) (site.URL, error) {
 	return u, err
 }
 
-// negotiate answers a request for the mirror itself when it asks for a datetime: like the TimeGate.
-func (v *view) negotiate(u site.URL) (done bool, err error) {
-	if v.r.Header.Get("Accept-Datetime") == "" {
-		return false, nil
-	}
-	return v.gate(u, false)
-}
-
 // gate redirects to the Memento of u that is wanted; done is false if no Memento fits.
 func (v *view) gate(u site.URL, own bool) (done bool, err error) {
 	want := time.Time{}

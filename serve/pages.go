@@ -4,6 +4,7 @@ package serve
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"html/template"
 	"net/http"
@@ -15,30 +16,18 @@ import (
 	"unicode"
 
 	"mirrord/internal/count"
+	"mirrord/scheduler/status"
 	"mirrord/site"
 )
 
-// parsePages parses the templates of our own pages.
-func parsePages() (*template.Template, error) {
-	return pagesOf(map[string]string{
-		"head":    headPage,
-		"missing": missingPage,
-		"framed":  barPage,
-		"bar":     barText,
-		"step":    barStep,
-		"days":    barDays,
-		"above":   barAbove,
-		"search":  searchForm,
-		"changed": changedPage,
-		"line":    changedLine,
-		"index":   indexPage,
-		"find":    findPage,
-	}, nil)
-}
+// pagesHTML has the templates of our own pages.
+//
+//go:embed pages.html
+var pagesHTML string
 
-// pagesOf parses templates that have some functions, and those of all pages.
-func pagesOf(texts map[string]string, funcs template.FuncMap) (*template.Template, error) {
-	t := template.New("pages").Funcs(template.FuncMap{
+// parsePages parses the templates.
+func parsePages() (*template.Template, error) {
+	return template.New("pages").Funcs(template.FuncMap{
 		"day":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") },
 		"iso":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"size": count.Bytes,
@@ -46,57 +35,14 @@ func pagesOf(texts map[string]string, funcs template.FuncMap) (*template.Templat
 		"say":    say,
 		"strong": strong,
 		"head":   func(lang, title string) headOf { return headOf{lang, title} },
-	}).Funcs(funcs)
-	for name, text := range texts {
-		if _, err := t.New(name).Parse(text); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
+		"age":    func(t *time.Time, now time.Time) string { return count.Ago(now.Sub(*t)) },
+		"shown":  status.Shown,
+		"n":      count.OfAny,
+	}).Parse(pagesHTML)
 }
 
 // headOf is what the head of a page is made of.
 type headOf struct{ Lang, Title string }
-
-const headPage = `<!DOCTYPE html>
-<html lang="{{.Lang}}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{{.Title}}</title>
-<link rel="icon" href="/.well-known/mirrord/icon.svg" type="image/svg+xml">
-<style>
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #59636e; --paper: #f7f8fa; --panel: #fff; --line: #e3e6ea; --link: #0b5cad; --good: #176f33; --warn: #855700; --bad: #b42318; --ins: #c9f0d1; --del: #ffd2cd }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e9ed; --soft: #9aa5b1; --paper: #0f1317; --panel: #171c22; --line: #2a313a; --link: #6fb1f5; --good: #5fce80; --warn: #e8b450; --bad: #ff8d80; --ins: #123d1f; --del: #4d1a17 } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 66rem; margin: 1.5rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper) }
-h1 { font-size: 1.6rem; letter-spacing: -.015em } a { color: var(--link) } small { color: var(--soft) } td:first-child > a { font-weight: 600 } label { white-space: nowrap }
-input, button { font: inherit; color: inherit; background: var(--panel); border: 1px solid #7f8893; border-radius: 6px; padding: .35rem .7rem; margin: .2rem 0 } :focus-visible { outline: 3px solid var(--link) }
-.wide { overflow-x: auto; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
-th, td { text-align: start; padding: .5rem .9rem; border-bottom: 1px solid var(--line); vertical-align: top } tr:last-child td { border-bottom: 0 } th { font-size: .84rem; color: var(--soft); white-space: nowrap }
-section { overflow-wrap: anywhere } section h2 { font-size: 1.1rem; margin: 1.5rem 0 0 } section p { margin: .2rem 0 }
-td.n, th.n { text-align: end } td.n, td.day { white-space: nowrap }
-main.one { max-width: 42rem; margin: 2rem auto } main.one h1 { margin-bottom: 0; text-wrap: balance; word-break: auto-phrase } code { color: var(--soft); overflow-wrap: anywhere }
-.panel { padding: .3rem 1.1rem .8rem; background: var(--panel); border: 1px solid var(--line); border-radius: 8px } .panel h2 { font-size: 1rem; margin: 1.2rem 0 .3rem } .panel + .panel { margin-top: 1rem } .panel + .panel h2 { margin-top: .5rem }
-.panel .b { display: inline-block; margin: .2rem .3rem .2rem 0; padding: .4rem .8rem; border: 1px solid #7f8893; border-radius: 6px; color: inherit; text-decoration: none } .panel .first { background: var(--link); border-color: var(--link); color: var(--panel) }
-.panel dl { margin: 0 } .panel dl div { display: flex } .panel dt { flex: none; width: 6.5em; padding: 3px 0; color: var(--soft) } .panel dd { margin: 0 } .panel dd a { display: inline-block; min-width: 1.5em; padding: 3px 5px; text-align: center }
-del { background: var(--del) } ins { background: var(--ins) } del, ins { border-radius: 3px; padding: 0 .1em }
-.changed { table-layout: fixed } .changed p { position: relative; margin: .3rem 0; padding-inline-start: 1rem; overflow-wrap: anywhere; color: var(--soft) } .changed :is(.was, .is) { color: inherit } .changed :is(.was, .is)::before { position: absolute; inset-inline-start: 0 } .changed .was::before { content: "\2212"; color: var(--bad) } .changed .is::before { content: "+"; color: var(--good) }
-@media (max-width: 600px) { .more { display: none } .changed thead { position: absolute; clip-path: inset(50%); width: 1px; overflow: hidden } .changed :is(tbody, tr, td), .changed { display: block } .changed td:first-child { border-bottom: 0; padding-bottom: 0 } .changed td::before { content: attr(data-label); font-size: .84rem; font-weight: 600; color: var(--soft) } }
-body:has(.status) { max-width: 96rem }
-.status td, .status th { font-size: .9rem } .status :is(th, time, td.n, .s, td:first-child) { white-space: nowrap } .bad { font-weight: bold }
-.s::before { content: "\25CF\00A0"; color: var(--soft) } .ok::before { color: var(--good) } .failed::before, .damaged::before, .suspicious::before { color: var(--bad) } .stale::before, .gaps::before, .partial::before, .invalid::before { color: var(--warn) }
-</style></head>
-`
-
-const missingPage = `{{template "head" (head .W.Lang .Title)}}<body>{{if .Framed}}{{template "above" .Bar}}{{end}}<main class="one">
-<h1>{{.Title}}</h1>
-{{with .Path}}<p><code>{{.}}</code></p>
-{{end}}{{if or .What .Origin .Start}}<div class="panel">{{with .What}}<p>{{.}}</p>
-{{end}}<p>{{with .Open.Address}}<a class="b first" href="{{.}}">{{say $.W.Open "date" $.Open.Day}}</a>
-{{end}}{{with .Origin}}<a class="b" href="{{.}}" rel="noreferrer">{{$.W.Live}} ↗</a>
-{{end}}{{with .Start}}<a class="b" href="{{.}}">{{$.W.Start}}</a>
-{{end}}</p>{{with .Had}}<h2>{{$.W.Had}}</h2>
-{{template "days" .}}{{end}}</div>
-{{end}}{{if or .Near .Words}}<div class="panel"><h2>{{.W.Near}}</h2><p>{{with .Near}}<a class="b" href="{{.}}">{{$.Above}}</a>
-{{end}}{{with .Words}}<a class="b" href="{{$.Bar.Find}}?site={{$.Bar.Name}}&amp;q={{.}}">{{$.W.Find}}: {{.}}</a>{{end}}</p></div>
-{{end}}</main></body></html>
-`
 
 // notFound is what the page for a missing address says.
 type notFound struct {

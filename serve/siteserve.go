@@ -95,8 +95,10 @@ func (v *view) serve() error {
 	}
 	if f.ok && !snap.Nowhere {
 		v.w.Header().Add("Vary", "Accept-Datetime")
-		if done, err := v.negotiate(f.r.URL); done || err != nil {
-			return err
+		if v.r.Header.Get("Accept-Datetime") != "" { // like the TimeGate
+			if done, err := v.gate(f.r.URL, false); done || err != nil {
+				return err
+			}
 		}
 		v.linkOriginal(f.r.URL)
 		v.linkOffer()

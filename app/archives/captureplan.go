@@ -398,22 +398,15 @@ func pickVersions(s *store.Site, o *ExportRequest) (before, versions []record.Ve
 	}
 	number, err := strconv.Atoi(o.Since)
 	if err != nil {
-		return nil, nil, &env.Error{
-			Kind:  env.Usage,
-			Field: env.FieldSince,
-			Err:   fmt.Errorf("since %s: a web archive builds on a version, by its number", o.Since),
-		}
+		return nil, nil, env.Fieldf(env.FieldSince, "since %s: a web archive builds on a version, by its number",
+			o.Since)
 	}
 	base, err := files.Numbered(s, vs, number)
 	if err != nil {
 		return nil, nil, err
 	}
 	if base >= last {
-		return nil, nil, &env.Error{
-			Kind:  env.Usage,
-			Field: env.FieldSince,
-			Err:   fmt.Errorf("since %d: %s has no later version", number, s.Name),
-		}
+		return nil, nil, env.Fieldf(env.FieldSince, "since %d: %s has no later version", number, s.Name)
 	}
 	return vs[:base+1], vs[base+1 : last+1], nil
 }

@@ -19,58 +19,50 @@ import (
 	"mirrord/store"
 )
 
-// exportDelta writes what a version has and an older one, or an archive, does not have.
-func exportDelta(
-	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest,
-) (_ *Exported, err error) {
-	base, label, err := openBase(ctx, st, name, o.Since)
+// delta writes what a version has and an older one, or an archive, does not have.
+func (o *exporting) delta(ctx context.Context) (_ *Exported, err error) {
+	base, label, err := openBase(ctx, o.st, o.name, o.Since)
 	if err != nil {
 		return nil, err
 	}
 	defer env.Close(&err, base)
 	if o.Out == "" {
-		o.Out = name + "-since-" + label + "." + archive.PHM
+		o.Out = o.name + "-since-" + label + "." + archive.PHM
 	}
-	tree, err := openVersion(st, name, o.Version)
+	tree, err := openVersion(o.st, o.name, o.Version)
 	if err != nil {
 		return nil, err
 	}
-	out, err := o.writeDelta(ctx, a, st, name, base.FS, tree)
+	out, err := o.writeDelta(ctx, base.FS, tree)
 	if errors.Is(err, phm.ErrBaseDamaged) {
 		return nil, fmt.Errorf("%w; mirrord verify %s finds all damage: build on another archive, or on a version",
 			err, o.Since)
 	}
-	if err == nil || o.Version != 0 || ctx.Err() != nil {
-		return out, sayDamage(name, err)
+	why := o.damageOf(ctx, err)
+	if why == nil {
+		return out, sayDamage(o.name, err)
 	}
-	why := err
-	if damage, lerr := o.look(st, name); lerr == nil && damage != nil {
-		why = damage // such as a file that is missing
-	}
-	if !isDamage(why) {
-		return nil, err
-	}
-	past, err := look.OpenPast(st, name, 0)
+	past, err := look.OpenPast(o.st, o.name, 0)
 	if err != nil {
-		return nil, sayDamage(name, why)
+		return nil, sayDamage(o.name, why)
 	}
-	if out, err = o.writeDelta(ctx, a, st, name, base.FS, past); err != nil {
-		return nil, sayDamage(name, err)
+	if out, err = o.writeDelta(ctx, base.FS, past); err != nil {
+		return nil, sayDamage(o.name, err)
 	}
-	a.Warning(treeDamaged(name, why))
+	o.app.Warning(treeDamaged(o.name, why))
 	return out, nil
 }
 
 // writeDelta writes what a tree has and a base does not have. It closes the tree. Before anything is written,
 // all of the tree was read and checked.
-func (o *ExportRequest) writeDelta(
-	ctx context.Context, a *env.App, st *store.State, name string, base fs.FS, tree files.VersionTree,
+func (o *exporting) writeDelta(
+	ctx context.Context, base fs.FS, tree files.VersionTree,
 ) (_ *Exported, err error) {
-	if tree, err = o.withHistory(ctx, a, st, name, tree, base); err != nil {
+	if tree, err = o.withHistory(ctx, tree, base); err != nil {
 		return nil, err
 	}
 	defer env.Close(&err, tree)
-	target := o.watch(ctx, a, tree)
+	target := o.watch(ctx, tree)
 	if o.Out == "-" {
 		_, err := phm.PackDelta(o.Stream, base, target)
 		return nil, err
@@ -84,7 +76,7 @@ func (o *ExportRequest) writeDelta(
 	if err != nil {
 		return nil, err
 	}
-	out, err := exportedOf(tree, name, *o)
+	out, err := o.done(tree)
 	if err != nil {
 		return nil, err
 	}

@@ -91,6 +91,7 @@ func (x *FileExplanation) fromTree(ctx context.Context, url string) (err error) 
 		return err
 	}
 	defer f.Close()
+	wrap := func(err error) error { return fmt.Errorf("%s: %w", x.File, err) }
 	x.Form = "directory"
 	var tree fs.FS
 	if fi.IsDir() {
@@ -107,10 +108,13 @@ func (x *FileExplanation) fromTree(ctx context.Context, url string) (err error) 
 		}
 		x.Form = form.Name
 		if form.Browse != nil {
-			return x.fromEntries(form, f, fi.Size(), url)
+			if err := x.fromEntries(form, f, fi.Size(), url); err != nil {
+				return wrap(err)
+			}
+			return nil
 		}
 		if tree, err = archive.Open(regular.UntilAt(ctx, f), fi.Size(), phm.Limits{}); err != nil {
-			return fmt.Errorf("%s: %w", x.File, err)
+			return wrap(err)
 		}
 	}
 	m, err := phm.OpenMeta(tree)
@@ -122,17 +126,17 @@ func (x *FileExplanation) fromTree(ctx context.Context, url string) (err error) 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", x.File, err)
+		return wrap(err)
 	}
 	x.Version, x.Retrieved = m.Version, m.Retrieved
 	table, err := phm.OpenRegular(tree, phm.FilesName)
 	if err != nil {
-		return fmt.Errorf("%s: %w", x.File, err)
+		return wrap(err)
 	}
 	defer env.Close(&err, table)
 	for line, err := range phm.Files(table) {
 		if err != nil {
-			return fmt.Errorf("%s: %w", x.File, err)
+			return wrap(err)
 		}
 		if line.URL == x.URL || line.Path == url || slices.Contains(line.Also(), x.URL) {
 			x.Entry, x.URL = line, line.URL
@@ -147,7 +151,7 @@ func (x *FileExplanation) fromTree(ctx context.Context, url string) (err error) 
 func (x *FileExplanation) fromEntries(form archive.Form, r io.ReaderAt, size int64, url string) error {
 	b, err := form.Browse(r, size)
 	if err != nil {
-		return fmt.Errorf("%s: %w", x.File, err)
+		return err
 	}
 	_, name, _ := strings.Cut(url, "://")
 	for _, path := range []string{url, name} {
@@ -160,7 +164,7 @@ func (x *FileExplanation) fromEntries(form archive.Form, r io.ReaderAt, size int
 		}
 		f, ok, err := b.Find(namespace, path)
 		if err != nil {
-			return fmt.Errorf("%s: %w", x.File, err)
+			return err
 		} else if !ok || path == "" {
 			continue
 		}
@@ -169,16 +173,16 @@ func (x *FileExplanation) fromEntries(form archive.Form, r io.ReaderAt, size int
 			err = fmt.Errorf("%s: its redirects do not end", f.Path)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", x.File, err)
+			return err
 		}
 		body, err := b.Blob(to)
 		if err != nil {
-			return fmt.Errorf("%s: %w", x.File, err)
+			return err
 		}
 		sum := sha256.New()
 		n, err := io.Copy(sum, body)
 		if err = errors.Join(err, body.Close()); err != nil {
-			return fmt.Errorf("%s: %w", x.File, err)
+			return err
 		}
 		x.Entry = &phm.File{
 			Path:   to.Path,

@@ -39,22 +39,15 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 	}
 	form, ok := archive.Find(o.Format)
 	if !ok {
-		return nil, &env.Error{
-			Kind:  env.Usage,
-			Field: env.FieldFormat,
-			Err:   fmt.Errorf("format %s: known are %s", o.Format, env.Joined(archive.Names(), "and")),
-		}
+		return nil, env.Fieldf(env.FieldFormat, "format %s: known are %s", o.Format,
+			env.Joined(archive.Names(), "and"))
 	}
 	if o.Out == "-" && form.Folder() {
 		return nil, env.Usagef("a directory cannot be written to standard output")
 	}
 	hasDeltas := form.Name == archive.PHM || form.Captures != nil
 	if o.Since != "" && (!hasDeltas || o.changes()) {
-		return nil, &env.Error{
-			Kind:  env.Usage,
-			Field: env.FieldSince,
-			Err:   errors.New("since: only PHM archives of all files and web archives have deltas"),
-		}
+		return nil, env.Fieldf(env.FieldSince, "since: only PHM archives of all files and web archives have deltas")
 	}
 	if (o.Out == "") && o.Since == "" && o.Single == "" {
 		o.Out = defaultOutput(name, o, form)
@@ -62,8 +55,7 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 	how := phm.Derivation{Flatten: o.Flatten, Relink: render.NewRelink(), Linked: render.Linked}
 	if len(o.Mask) > 0 {
 		if how.Mask, err = phm.NewTypes(o.Mask...); err != nil {
-			err = fmt.Errorf("mask: %w; write for example images,pdf,font/*", err)
-			return nil, &env.Error{Kind: env.Usage, Field: env.FieldMask, Err: err}
+			return nil, env.Fieldf(env.FieldMask, "mask: %w; write for example images,pdf,font/*", err)
 		}
 	}
 	if _, err := o.programs(); err != nil {
@@ -78,25 +70,36 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 	}
 	defer st.Close()
 	defer func() { err = o.sayRoom(err) }()
-	if o.Single != "" {
-		return exportSingle(ctx, a, st, name, o)
+	e := exporting{
+		ExportRequest: o,
+		app:           a,
+		st:            st,
+		name:          name,
+		form:          form,
+		how:           how,
 	}
-	if form.Captures != nil {
-		return exportCaptures(ctx, a, st, name, o, form)
-	}
-	if err := o.canHold(form); err != nil {
+	switch err := o.canHold(form); {
+	case o.Single != "":
+		return e.single(ctx)
+	case form.Captures != nil:
+		return e.captures(ctx)
+	case err != nil:
 		return nil, err
+	case o.Since != "":
+		return e.delta(ctx)
 	}
-	if o.Since != "" {
-		return exportDelta(ctx, a, st, name, o)
-	}
-	tree, damage, err := o.begin(st, name, form.Leads && !o.Flatten)
+	return e.whole(ctx)
+}
+
+// whole exports a whole version.
+func (o *exporting) whole(ctx context.Context) (*Exported, error) {
+	tree, damage, err := o.begin(o.form.Leads && !o.Flatten)
 	if err != nil {
 		return nil, err
 	}
-	streams := o.Out == "-" && !form.Placed
+	streams := o.Out == "-" && !o.form.Placed
 	if streams && damage == nil { // a stream cannot begin again
-		if damage, err = o.look(st, name); err != nil {
+		if damage, err = o.look(); err != nil {
 			return nil, errors.Join(err, tree.Close())
 		}
 	}
@@ -104,35 +107,40 @@ func Export(ctx context.Context, a *env.App, o ExportRequest) (_ *Exported, err 
 		if tree != nil {
 			damage = errors.Join(damage, tree.Close())
 		}
-		return exportStored(ctx, a, st, name, o, form, how, damage)
+		return o.stored(ctx, damage)
 	}
-	if tree, err = o.withHistory(ctx, a, st, name, tree, nil); err != nil {
-		return nil, sayDamage(name, err)
+	if tree, err = o.withHistory(ctx, tree, nil); err != nil {
+		return nil, sayDamage(o.name, err)
 	}
-	out, err := exportVersion(ctx, a, tree, name, o, form, how)
-	if err == nil || streams || o.Version != 0 || ctx.Err() != nil {
-		return out, sayDamage(name, err)
+	out, err := o.version(ctx, tree)
+	if why := o.damageOf(ctx, err); why != nil && !streams {
+		return o.stored(ctx, why)
 	}
-	why := err
-	if damage, lerr := o.look(st, name); lerr == nil && damage != nil {
-		why = damage // such as a file that is missing
+	return out, sayDamage(o.name, err)
+}
+
+// damageOf is the damage of the published tree that an export has met; nil: none, or it is not exported.
+func (o *exporting) damageOf(ctx context.Context, err error) error {
+	if err == nil || o.Version != 0 || ctx.Err() != nil {
+		return nil
 	}
-	if isDamage(why) {
-		return exportStored(ctx, a, st, name, o, form, how, why)
+	if damage, lerr := o.look(); lerr == nil && damage != nil {
+		return damage // such as a file that is missing
 	}
-	return out, sayDamage(name, err)
+	if !isDamage(err) {
+		return nil
+	}
+	return err
 }
 
 // look checks the published tree, if that is exported. damage describes its damage.
-func (o *ExportRequest) look(st *store.State, name string) (damage, err error) {
-	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
-		o.Version = 0
-	}
+func (o *exporting) look() (damage, err error) {
+	o.ofPublished()
 	if o.Version != 0 {
 		return nil, nil
 	}
-	return treeDamage(env.View(st, name, func(s *store.Site) error {
-		return render.CheckTree(render.MaterialOf(st, s))
+	return treeDamage(env.View(o.st, o.name, func(s *store.Site) error {
+		return render.CheckTree(render.MaterialOf(o.st, s))
 	}))
 }
 
@@ -162,32 +170,24 @@ func (o *ExportRequest) canHold(form archive.Form) error {
 			"(phm, tar.zst, dir)")
 	}
 	if _, err := strconv.Atoi(o.Since); err == nil {
-		return &env.Error{
-			Kind:  env.Usage,
-			Field: env.FieldSince,
-			Err:   errors.New("since: a delta with all versions builds on an archive: give its file"),
-		}
+		return env.Fieldf(env.FieldSince, "since: a delta with all versions builds on an archive: give its file")
 	}
 	return nil
 }
 
-// exportStored exports the published version, whose tree is damaged, from the stored bodies, of which it is
+// stored exports the published version, whose tree is damaged, from the stored bodies, of which it is
 // made. why is the damage of the tree.
-func exportStored(
-	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
-	how phm.Derivation, why error,
-) (*Exported, error) {
-	past, err := look.OpenPast(st, name, 0)
+func (o *exporting) stored(ctx context.Context, why error) (out *Exported, err error) {
+	past, err := look.OpenPast(o.st, o.name, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", why, err, name)
+		return nil, fmt.Errorf("%w; %w (mirrord run-now %s repairs the published tree)", why, err, o.name)
 	}
-	a.Warning(treeDamaged(name, why))
-	tree, err := o.withHistory(ctx, a, st, name, past, nil)
-	if err != nil {
-		return nil, sayDamage(name, err)
+	o.app.Warning(treeDamaged(o.name, why))
+	tree, err := o.withHistory(ctx, past, nil)
+	if err == nil {
+		out, err = o.version(ctx, tree)
 	}
-	out, err := exportVersion(ctx, a, tree, name, o, form, how)
-	return out, sayDamage(name, err)
+	return out, sayDamage(o.name, err)
 }
 
 // treeDamaged says that an export is made of the stored bodies.
@@ -234,41 +234,38 @@ func defaultOutput(name string, o ExportRequest, form archive.Form) string {
 	return name
 }
 
-// exportVersion writes a version, and closes its tree.
-func exportVersion(
-	ctx context.Context, a *env.App, version files.VersionTree, name string, o ExportRequest, form archive.Form,
-	how phm.Derivation,
-) (_ *Exported, err error) {
+// version writes a version, and closes its tree.
+func (o *exporting) version(ctx context.Context, version files.VersionTree) (_ *Exported, err error) {
 	defer version.Close()
-	tree := o.watch(ctx, a, version)
-	if err := o.room(tree, form, how); err != nil {
+	tree := o.watch(ctx, version)
+	if err := o.room(tree); err != nil {
 		return nil, err
 	}
 	if o.changes() {
 		var derived files.VersionTree
-		if derived, err = deriveTree(ctx, tree, how, o, form); err != nil {
+		if derived, err = o.derive(ctx, tree); err != nil {
 			return nil, fmt.Errorf("export to %s: %w", o.Out, err)
 		}
 		defer env.Close(&err, derived)
 		tree = files.Interruptible{FS: derived, Ctx: ctx}
 	}
 	if o.Out == "-" {
-		return nil, files.PackStream(ctx, o.Stream, tree, form, files.Packing(name, o.redirects))
+		return nil, files.PackStream(ctx, o.Stream, tree, o.form, files.Packing(o.name, o.redirects))
 	}
-	if err := files.ExportRedirecting(ctx, tree, o.Out, form, o.redirects); err != nil {
+	if err := files.ExportRedirecting(ctx, tree, o.Out, o.form, o.redirects); err != nil {
 		return nil, err
 	}
-	return exportedOf(tree, name, o)
+	return o.done(tree)
 }
 
-// exportedOf says what was written.
-func exportedOf(tree fs.FS, name string, o ExportRequest) (*Exported, error) {
+// done says what was written.
+func (o *exporting) done(tree fs.FS) (*Exported, error) {
 	m, err := phm.OpenMeta(tree)
 	if err != nil {
 		return nil, err
 	}
 	out := &Exported{
-		Job:         name,
+		Job:         o.name,
 		Version:     m.Version,
 		Format:      o.Format,
 		Path:        o.Out,
@@ -294,18 +291,16 @@ type derivedTree struct {
 
 func (d derivedTree) Close() error { return errors.Join(d.published.Close(), d.done()) }
 
-// deriveTree makes another PHM of a tree in a directory beside the place of the export, or in that for
+// derive makes another PHM of a tree in a directory beside the place of the export, or in that for
 // temporary files if the export has no place on the disk.
-func deriveTree(
-	ctx context.Context, tree fs.FS, how phm.Derivation, o ExportRequest, form archive.Form,
-) (_ files.VersionTree, err error) {
+func (o *exporting) derive(ctx context.Context, tree fs.FS) (_ files.VersionTree, err error) {
 	above := ""
 	if o.Out != "-" {
-		if form.Folder() { // before the work rather than after it
+		if o.form.Folder() { // before the work rather than after it
 			if err := files.CheckOutput(o.Out); err != nil {
 				return nil, err
 			}
-		} else if err := files.Replaceable(o.Out, form); err != nil {
+		} else if err := files.Replaceable(o.Out, o.form); err != nil {
 			return nil, err
 		}
 		above = filepath.Dir(o.Out)
@@ -327,7 +322,7 @@ func deriveTree(
 	if err != nil {
 		return nil, err
 	}
-	_, err = phm.Derive(tree, files.TreeSink{Root: root.Root}, how)
+	_, err = phm.Derive(tree, files.TreeSink{Root: root.Root}, o.how)
 	if err == nil {
 		err = o.change(ctx, dir, root)
 	}
@@ -337,18 +332,20 @@ func deriveTree(
 	return derivedTree{published{root.FS(), root}, done}, nil
 }
 
-// publishedNumber is the number of the published version, 0 when that cannot be read.
-func publishedNumber(st *store.State, name string) int {
-	n := 0
-	err := env.View(st, name, func(s *store.Site) error {
+// ofPublished makes the number of the published version, if that can be read, the 0 that means it.
+func (o *exporting) ofPublished() {
+	if o.Version == 0 {
+		return
+	}
+	last := 0
+	err := env.View(o.st, o.name, func(s *store.Site) error {
 		v, err := s.Versions.Last()
-		n = v.Number
+		last = v.Number
 		return err
 	})
-	if err != nil {
-		return 0
+	if err == nil && last == o.Version {
+		o.Version = 0
 	}
-	return n
 }
 
 // published is the published tree.

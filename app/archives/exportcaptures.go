@@ -20,14 +20,13 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/mirror/render"
 	"mirrord/store"
+	"mirrord/store/bodies"
 	"mirrord/store/record"
 )
 
 // captureExport is an export in a form of captures: the site's responses, not the published files.
 type captureExport struct {
-	name  string
-	o     ExportRequest
-	form  archive.Form
+	exporting
 	about archive.About
 	plan  *capturePlan
 
@@ -35,45 +34,43 @@ type captureExport struct {
 	counts   captureCounts
 }
 
-// exportCaptures writes an archive of captures.
-func exportCaptures(
-	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest, form archive.Form,
-) (_ *Exported, err error) {
-	if o.changes() {
-		return nil, badFormat(o.Format,
+// captures writes an archive of captures.
+func (e exporting) captures(ctx context.Context) (_ *Exported, err error) {
+	if e.changes() {
+		return nil, badFormat(e.Format,
 			"a web archive holds what the site sent: it is not flattened, masked or changed")
 	}
-	if o.Out == "" {
-		o.Out = name + "-since-" + o.Since + "." + form.Name
+	if e.Out == "" {
+		e.Out = e.name + "-since-" + e.Since + "." + e.form.Name
 	}
-	if o.Out != "-" {
-		if err := files.Replaceable(o.Out, form); err != nil {
+	if e.Out != "-" {
+		if err := files.Replaceable(e.Out, e.form); err != nil {
 			return nil, err
 		}
 	}
-	spill, err := spillBeside(o.Out)
+	spill, err := spillBeside(e.Out)
 	if err != nil {
 		return nil, err
 	}
 	defer env.Close(&err, spill.Root)
-	x := &captureExport{name: name, o: o, form: form}
-	key, err := o.key(form)
+	x := &captureExport{exporting: e}
+	key, err := x.key()
 	if err != nil {
 		return nil, err
 	}
-	src, err := x.prepare(ctx, st, spill)
+	src, err := x.prepare(ctx, spill)
 	if err != nil {
 		return nil, err
 	}
-	src.texts, x.about.Sign = form.Lists, key
+	src.texts, x.about.Sign = x.form.Lists, key
 	defer func() { err = errors.Join(err, src.close(), x.plan.close()) }()
 	x.about.Scratch = spill.Scratch
-	if o.Out == "-" {
-		return nil, x.write(ctx, a, src, o.Stream)
+	if x.Out == "-" {
+		return nil, x.write(ctx, src, x.Stream)
 	}
-	size, err := files.WriteOutput(ctx, o.Out, form, func(to *files.Output) error {
-		err := x.write(ctx, a, src, to)
-		a.Progress("reading it back")
+	size, err := files.WriteOutput(ctx, x.Out, x.form, func(to *files.Output) error {
+		err := x.write(ctx, src, to)
+		x.app.Progress("reading it back")
 		return err
 	})
 	if err != nil {
@@ -81,10 +78,10 @@ func exportCaptures(
 	}
 	last := x.versions[len(x.versions)-1]
 	return &Exported{
-		Job:      name,
+		Job:      x.name,
 		Version:  last.Number,
-		Format:   o.Format,
-		Path:     o.Out,
+		Format:   x.Format,
+		Path:     x.Out,
 		Files:    x.counts.Captures,
 		Bytes:    x.counts.Bytes,
 		Versions: len(x.versions),
@@ -95,11 +92,11 @@ func exportCaptures(
 }
 
 // key reads the key that signs the file; nil for none.
-func (o *ExportRequest) key(form archive.Form) (crypto.Signer, error) {
+func (o *exporting) key() (crypto.Signer, error) {
 	switch {
 	case o.Sign == "":
 		return nil, nil
-	case !form.Lists:
+	case !o.form.Lists:
 		return nil, badFormat(o.Format, "only WACZ files are signed")
 	}
 	text, err := regular.ReadSmall(o.Sign)
@@ -115,7 +112,7 @@ func (o *ExportRequest) key(form archive.Form) (crypto.Signer, error) {
 
 // badFormat says what a form cannot do.
 func badFormat(format, why string) error {
-	return &env.Error{Kind: env.Usage, Field: env.FieldFormat, Err: fmt.Errorf("format %s: %s", format, why)}
+	return env.Fieldf(env.FieldFormat, "format %s: %s", format, why)
 }
 
 // spillBeside makes a temporary file for the data that an export collects: beside its output, or in the
@@ -142,19 +139,19 @@ func openTemporary() (*os.Root, error) {
 }
 
 // prepare plans the export from one view of the site.
-func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *files.FileSpill) (
+func (x *captureExport) prepare(ctx context.Context, spill *files.FileSpill) (
 	src *captureSource, err error) {
-	err = env.View(st, x.name, func(s *store.Site) error {
+	err = env.View(x.st, x.name, func(s *store.Site) error {
 		before := []record.Version(nil)
-		if before, x.versions, err = pickVersions(s, &x.o); err != nil {
+		if before, x.versions, err = pickVersions(s, &x.ExportRequest); err != nil {
 			return err
 		}
 		x.plan = newCapturePlan(spill.Scratch)
 		newest := x.versions[len(x.versions)-1]
 		p := &capturePlanner{
 			site:     s,
-			material: render.MaterialOf(st, s),
-			cookies:  x.o.Cookies,
+			material: render.MaterialOf(x.st, s),
+			cookies:  x.Cookies,
 			emit:     x.plan.add,
 		}
 		x.about, p.seeds = aboutVersion(s, newest)
@@ -164,20 +161,21 @@ func (x *captureExport) prepare(ctx context.Context, st *store.State, spill *fil
 		for i := range x.versions {
 			x.about.Fields = append(x.about.Fields, versionField(warc.FieldVersion, &x.versions[i]))
 		}
-		if err := p.plan(ctx, before, x.versions); err != nil {
-			return errors.Join(err, x.plan.close())
+		var docs *bodies.Packs
+		err := p.plan(ctx, before, x.versions)
+		if x.counts = p.counts; err == nil && x.counts.Captures == 0 && len(before) == 0 {
+			err = errNoOriginals(x.name, newest)
 		}
-		if x.counts = p.counts; x.counts.Captures == 0 && len(before) == 0 {
-			return errors.Join(errNoOriginals(x.name, newest), x.plan.close())
+		if err == nil {
+			docs, err = x.st.Documents(x.name)
 		}
-		docs, err := st.Documents(x.name)
 		if err != nil {
 			return errors.Join(err, x.plan.close())
 		}
 		src = &captureSource{
-			st:     st,
+			st:     x.st,
 			name:   x.name,
-			bodies: st.Bodies,
+			bodies: x.st.Bodies,
 			docs:   docs,
 		}
 		return nil
@@ -192,12 +190,12 @@ func versionField(name string, v *record.Version) warc.HeaderField {
 }
 
 // write writes the archive.
-func (x *captureExport) write(ctx context.Context, a *env.App, src *captureSource, to io.Writer) error {
+func (x *captureExport) write(ctx context.Context, src *captureSource, to io.Writer) error {
 	w, err := x.form.Captures(to, x.about)
 	if err != nil {
 		return err
 	}
-	shown := shownBytes{what: x.name, total: x.counts.Bytes, say: a.Note}
+	shown := shownBytes{what: x.name, total: x.counts.Bytes, say: x.app.Note}
 	err = src.packAll(ctx, x.plan, func(c *planned, packed *archive.PackedCapture) error {
 		if err := w.Add(packed); err != nil {
 			return err

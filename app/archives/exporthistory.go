@@ -22,7 +22,6 @@ import (
 	"mirrord/internal/regular"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 )
 
 // A PHM with history has, beside the files of a version, what the site answered in all versions: WARC files
@@ -65,8 +64,8 @@ func (t *historyTree) Close() error { return errors.Join(t.VersionTree.Close(), 
 
 // withHistory adds its history to a version, if that is wanted. base is what the archive builds on, whose
 // history stays as it is; nil for nothing. The tree is closed with the one that is returned.
-func (o *ExportRequest) withHistory(
-	ctx context.Context, a *env.App, st *store.State, name string, tree files.VersionTree, base fs.FS,
+func (o *exporting) withHistory(
+	ctx context.Context, tree files.VersionTree, base fs.FS,
 ) (_ files.VersionTree, err error) {
 	if !o.AllVersions {
 		return tree, nil
@@ -77,7 +76,7 @@ func (o *ExportRequest) withHistory(
 	}
 	t := &historyTree{VersionTree: tree, older: base}
 	t.added = derivedTree{published{dir.FS(), dir}, done}
-	if err := t.add(ctx, a, st, name, dir); err != nil {
+	if err := t.add(ctx, *o, dir); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}
 	return t, nil
@@ -101,18 +100,13 @@ func (o *ExportRequest) historyRoom() (root *os.Root, done func() error, err err
 }
 
 // add writes the history, and table and description of the tree with it.
-func (t *historyTree) add(ctx context.Context, a *env.App, st *store.State, name string, dir *os.Root) error {
+func (t *historyTree) add(ctx context.Context, x exporting, dir *os.Root) error {
 	m, err := phm.OpenMeta(t.VersionTree)
 	if err != nil {
 		return err
 	}
-	x := ExportRequest{
-		Job:         name,
-		Format:      "warc",
-		Version:     m.Version,
-		AllVersions: true,
-	}
-	paths, lines, err := t.before(m, &x)
+	x.ExportRequest = ExportRequest{Format: "warc", Version: m.Version, AllVersions: true}
+	paths, lines, err := t.before(m, &x.ExportRequest)
 	if err != nil {
 		return err
 	}
@@ -122,8 +116,8 @@ func (t *historyTree) add(ctx context.Context, a *env.App, st *store.State, name
 			return err
 		}
 		x.Out = filepath.Join(dir.Name(), filepath.FromSlash(path))
-		form, _ := archive.Find(x.Format)
-		if _, err := exportCaptures(ctx, a, st, name, x, form); err != nil {
+		x.form, _ = archive.Find(x.Format)
+		if _, err := x.captures(ctx); err != nil {
 			return fmt.Errorf("history: %w", err)
 		}
 		f, err := historyLine(dir.FS(), path, m)

@@ -14,20 +14,16 @@ import (
 // begin opens the version that is exported, and finds its redirects when the form can hold them: of the
 // published one in one view of the site, as each is a copy of its database. damage describes damage of the
 // published tree; tree is nil then.
-func (o *ExportRequest) begin(
-	st *store.State, name string, leads bool,
-) (tree files.VersionTree, damage, err error) {
-	if (o.Version != 0) && o.Version == publishedNumber(st, name) {
-		o.Version = 0
-	}
+func (o *exporting) begin(leads bool) (tree files.VersionTree, damage, err error) {
+	o.ofPublished()
 	if o.Version == 0 {
 		var live *published
-		err = env.View(st, name, func(s *store.Site) (err error) {
+		err = env.View(o.st, o.name, func(s *store.Site) (err error) {
 			if live != nil { // the site was changed below the redirects
 				o.redirects, err = files.RedirectsIn(s, 0)
 				return err
 			}
-			if err = render.CheckMeta(render.MaterialOf(st, s)); err != nil {
+			if err = render.CheckMeta(render.MaterialOf(o.st, s)); err != nil {
 				return err
 			}
 			held, err := s.Trees.Hold()
@@ -48,11 +44,11 @@ func (o *ExportRequest) begin(
 		damage, err = treeDamage(err)
 	}
 	if leads && err == nil {
-		o.redirects, err = files.RedirectsOf(st, name, o.Version)
+		o.redirects, err = files.RedirectsOf(o.st, o.name, o.Version)
 	}
 	if damage != nil || err != nil {
 		return nil, damage, err
 	}
-	tree, err = openVersion(st, name, o.Version)
+	tree, err = openVersion(o.st, o.name, o.Version)
 	return tree, nil, err
 }

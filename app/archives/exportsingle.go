@@ -20,28 +20,25 @@ import (
 	"mirrord/mirror/render"
 	"mirrord/phm"
 	"mirrord/site"
-	"mirrord/store"
 )
 
-// exportSingle writes a page of a version, with all it shows, as one HTML file.
-func exportSingle(
-	ctx context.Context, a *env.App, st *store.State, name string, o ExportRequest,
-) (*Exported, error) {
+// single writes a page of a version, with all it shows, as one HTML file.
+func (o *exporting) single(ctx context.Context) (*Exported, error) {
 	version, page, body, err := singleOf(ctx, o.Single, func() (files.VersionTree, error) {
-		return openVersion(st, name, o.Version)
+		return openVersion(o.st, o.name, o.Version)
 	})
 	if o.Version == 0 && (isDamage(err) || errors.Is(err, fs.ErrNotExist)) {
 		why := err
 		version, page, body, err = singleOf(ctx, o.Single, func() (files.VersionTree, error) {
-			return look.OpenPast(st, name, 0)
+			return look.OpenPast(o.st, o.name, 0)
 		})
 		if err != nil {
-			return nil, sayDamage(name, why)
+			return nil, sayDamage(o.name, why)
 		}
-		a.Warning(treeDamaged(name, why))
+		o.app.Warning(treeDamaged(o.name, why))
 	}
 	if err != nil {
-		return nil, sayDamage(name, err)
+		return nil, sayDamage(o.name, err)
 	}
 	if o.Out == "-" {
 		_, err := o.Stream.Write(body)
@@ -60,7 +57,7 @@ func exportSingle(
 		return nil, err
 	}
 	return &Exported{
-		Job:     name,
+		Job:     o.name,
 		Version: version,
 		Format:  "html",
 		Path:    o.Out,

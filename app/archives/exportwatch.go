@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mirrord/app/env"
 	"mirrord/app/files"
 	"mirrord/archive"
 	"mirrord/mirror/result"
@@ -20,11 +19,11 @@ import (
 )
 
 // watch returns a tree that opens no more files once ctx has ended, and reports how much of it was read.
-func (o *ExportRequest) watch(ctx context.Context, a *env.App, tree fs.FS) fs.FS {
+func (o *exporting) watch(ctx context.Context, tree fs.FS) fs.FS {
 	watched := files.Interruptible{FS: tree, Ctx: ctx}
 	m, err := phm.OpenMeta(tree)
 	if err == nil { // the export reports an error
-		shown := &shownBytes{what: o.Job, total: m.Bytes, say: a.Note}
+		shown := &shownBytes{what: o.Job, total: m.Bytes, say: o.app.Note}
 		watched.Read = shown.add
 	}
 	return watched
@@ -32,8 +31,8 @@ func (o *ExportRequest) watch(ctx context.Context, a *env.App, tree fs.FS) fs.FS
 
 // room returns an error when a folder of files cannot fit where it is to lie. What packed files take is known
 // once they are packed: sayRoom says then what to do.
-func (o *ExportRequest) room(tree fs.FS, form archive.Form, how phm.Derivation) error {
-	if !form.Folder() || how.Mask != nil || len(o.With) > 0 {
+func (o *exporting) room(tree fs.FS) error {
+	if !o.form.Folder() || o.how.Mask != nil || len(o.With) > 0 {
 		return nil
 	}
 	if _, err := os.Stat(o.Out); err == nil {

@@ -60,7 +60,7 @@ func TestExportInterruptedAtItsEnd(t *testing.T) {
 // No folder is begun that has no room.
 func TestExportNeedsRoom(t *testing.T) {
 	folder, _ := archive.Find("dir")
-	o := ExportRequest{Out: filepath.Join(t.TempDir(), "x")}
+	o := exporting{ExportRequest: ExportRequest{Out: filepath.Join(t.TempDir(), "x")}, form: folder}
 	for size, want := range map[int64]bool{1: false, 1 << 60: true} {
 		tree := phmtest.Tree(t, time.Unix(1e9, 0), map[string][]byte{"index.html": []byte("x")})
 		m, err := phm.OpenMeta(tree)
@@ -72,7 +72,7 @@ func TestExportNeedsRoom(t *testing.T) {
 			t.Fatal("no phm.json")
 		}
 		tree[phm.MetaName] = &fstest.MapFile{Data: raw.Bytes()}
-		err = o.room(tree, folder, phm.Derivation{})
+		err = o.room(tree)
 		if (err != nil) != want || (want && !strings.Contains(err.Error(), "free some space")) {
 			t.Errorf("%d bytes: %v", size, err)
 		}

@@ -149,7 +149,7 @@ func (r *ImportRequest) job(a *env.App, arch *crawls.Recordings) (j *job.Job, fi
 	entry := arch.Entry()
 	if r.URL != "" {
 		if entry, _, err = site.Parse(r.URL); err != nil {
-			return nil, nil, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", err)}
+			return nil, nil, env.Fieldf(env.FieldURL, "url: %w", err)
 		}
 		entry = arch.Leads(entry)
 	}

@@ -227,7 +227,7 @@ func (in *importInputs) project(
 	}
 	base, _, err := site.Parse(r.URL)
 	if err != nil {
-		return false, &env.Error{Kind: env.Usage, Field: env.FieldURL, Err: fmt.Errorf("url: %w", err)}
+		return false, env.Fieldf(env.FieldURL, "url: %w", err)
 	}
 	return true, in.written(name, func(w *warc.Writer) (projects.Taken, error) {
 		t, err := projects.Wget(dir, base, w)

@@ -5,7 +5,10 @@ package archives
 import (
 	"io"
 
+	"mirrord/app/env"
 	"mirrord/archive"
+	"mirrord/phm"
+	"mirrord/store"
 )
 
 // ExportRequest asks for the mirror of a job in one of the portable forms.
@@ -29,8 +32,18 @@ type ExportRequest struct {
 
 	AllVersions bool // what came in all kept versions; of forms of trees: beside the version
 	Cookies     bool // of forms of captures: fields that set cookies stay
+}
 
-	redirects []archive.Redirect // of the version, for forms that hold them; set by Export
+// exporting is one export.
+type exporting struct {
+	ExportRequest
+	app  *env.App
+	st   *store.State
+	name string
+	form archive.Form
+	how  phm.Derivation
+
+	redirects []archive.Redirect // of the version, for forms that hold them
 }
 
 // Exported is what Export wrote.

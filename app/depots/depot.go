@@ -35,37 +35,14 @@ type DepotRequest struct {
 	Keepers Keepers
 }
 
-// Requests is what a depot's store was asked for.
-type Requests struct {
-	Puts     int64 `json:"puts"`
-	Gets     int64 `json:"gets"`
-	Lists    int64 `json:"lists"`
-	Deletes  int64 `json:"deletes"`
-	Retries  int64 `json:"retries"` // of these: attempts after one that failed
-	Sent     int64 `json:"sent"`    // bytes
-	Received int64 `json:"received"`
-}
-
-func requestsOf(c *objects.Requested) Requests {
-	return Requests{
-		Puts:     c.Puts.Load(),
-		Gets:     c.Gets.Load(),
-		Lists:    c.Lists.Load(),
-		Deletes:  c.Deletes.Load(),
-		Retries:  c.Retries.Load(),
-		Sent:     c.Sent.Load(),
-		Received: c.Received.Load(),
-	}
-}
-
 // Pushed is what Push did.
 type Pushed struct {
-	Depot    string           `json:"depot"`
-	Cluster  string           `json:"cluster"`
-	Sites    []PushedSite     `json:"sites"`
-	Shared   *depot.CheckedIn `json:"shared,omitempty"`  // job files, mirror.db and the like
-	Problem  string           `json:"problem,omitempty"` // why these were not copied
-	Requests Requests         `json:"requests"`
+	Depot    string            `json:"depot"`
+	Cluster  string            `json:"cluster"`
+	Sites    []PushedSite      `json:"sites"`
+	Shared   *depot.CheckedIn  `json:"shared,omitempty"`  // job files, mirror.db and the like
+	Problem  string            `json:"problem,omitempty"` // why these were not copied
+	Requests objects.Requested `json:"requests"`
 }
 
 // PushedSite is one of the sites of Push.
@@ -81,7 +58,7 @@ type Pulled struct {
 	Cluster  string                  `json:"cluster"`
 	Sites    []PulledSite            `json:"sites"`
 	Shared   *depot.CheckedOutShared `json:"shared,omitempty"`
-	Requests Requests                `json:"requests"`
+	Requests objects.Requested       `json:"requests"`
 }
 
 // PulledSite is one of the sites of Pull.
@@ -187,7 +164,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 	var failed failures
 	for _, name := range names {
 		s := PushedSite{Job: name}
-		if s.CheckedIn, err = d.Checkin(ctx, st, name, depot.In{Again: r.Again}); err != nil {
+		if s.CheckedIn, err = d.Checkin(ctx, st, name, r.Again); err != nil {
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -206,7 +183,7 @@ func Push(ctx context.Context, a *env.App, r DepotRequest) (*Pushed, error) {
 			out.Problem = failed.add(err)
 		}
 	}
-	out.Requests = requestsOf(&counted.Counted)
+	out.Requests = counted.Counted
 	return out, failed.err()
 }
 
@@ -289,7 +266,7 @@ func Pull(ctx context.Context, a *env.App, r DepotRequest) (*Pulled, error) {
 		}
 		out.Sites = append(out.Sites, s)
 	}
-	out.Requests = requestsOf(&counted.Counted)
+	out.Requests = counted.Counted
 	return out, failed.err()
 }
 

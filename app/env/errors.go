@@ -88,6 +88,11 @@ func Usagef(format string, args ...any) error {
 	return &Error{Kind: Usage, Err: fmt.Errorf(format, args...)}
 }
 
+// Fieldf returns an Error of kind Usage about a field.
+func Fieldf(field RequestField, format string, args ...any) error {
+	return &Error{Kind: Usage, Field: field, Err: fmt.Errorf(format, args...)}
+}
+
 // NotAName is the error about a text that cannot name a job. It says what was probably meant: a job is named
 // by its file, and people give the path of that.
 func NotAName(name string) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -106,13 +107,10 @@ func (s *said[T]) ask(c *Everywhere, now time.Time, ask func(node string) (T, er
 }
 
 // names returns the nodes that were ever asked.
-func (s *said[T]) names() (names []string) {
+func (s *said[T]) names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range s.of {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(s.of))
 }
 
 var errNoMember = errors.New("it is not part of the cluster now")

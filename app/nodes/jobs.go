@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"mirrord/app/env"
 	"mirrord/app/jobs"
 	"mirrord/app/shares"
@@ -218,11 +220,7 @@ func (c *ClusterJobs) note(base shares.JobSet) error {
 	if err != nil {
 		return err
 	}
-	aside := filepath.Join(st.Dir, env.BaseFile+".new")
-	if err := os.WriteFile(aside, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(aside, filepath.Join(st.Dir, env.BaseFile))
+	return renameio.WriteFile(filepath.Join(st.Dir, env.BaseFile), text, 0o600)
 }
 
 // ErrJobsDiffer says that files were edited on two machines, or would be lost.

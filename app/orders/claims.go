@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -39,10 +38,7 @@ var (
 // as the session under which it was made: a node that loses its session stops before others may see that it
 // is over, as with sites (package lease). Only one goroutine uses claims.
 type claims struct {
-	cluster  NodeSessions // nil: this is the only machine
-	patience time.Duration
-	log      *slog.Logger
-
+	*Options
 	over   map[Claim]time.Time   // since when a session was seen to be over
 	unsure bool                  // of another one that is not known
 	free   map[OrderID]time.Time // since when an order waits for a node without being worked on
@@ -53,11 +49,11 @@ const stale = 2 * time.Second
 
 // claim is the one with which this node takes an order; ok is false when it may take none.
 func (c *claims) claim(was Claim) (_ Claim, ok bool) {
-	if c.cluster == nil {
+	if c.Cluster == nil {
 		return Claim{Token: was.Token + 1}, true
 	}
-	session := c.cluster.Session()
-	return Claim{Node: c.cluster.Me(), Session: session, Token: was.Token + 1}, session != ""
+	session := c.Cluster.Session()
+	return Claim{Node: c.Cluster.Me(), Session: session, Token: was.Token + 1}, session != ""
 }
 
 // look finds which of the sessions under which orders are worked on are over.
@@ -66,9 +62,9 @@ func (c *claims) look(ctx context.Context, held []Claim) {
 	was := c.over
 	c.over, c.unsure = map[Claim]time.Time{}, false
 	for _, h := range held {
-		over, err := c.cluster.Over(ctx, h.Node, h.Session)
+		over, err := c.Cluster.Over(ctx, h.Node, h.Session)
 		if err != nil {
-			c.log.Debug("whether a node works on an order is not known", "node", h.Node, "err", err)
+			c.Log.Debug("whether a node works on an order is not known", "node", h.Node, "err", err)
 			c.unsure = true
 		}
 		if err != nil || !over {
@@ -82,17 +78,17 @@ func (c *claims) look(ctx context.Context, held []Claim) {
 
 // isFree reports whether no node works on an order.
 func (c *claims) isFree(x *Ordered, now time.Time) bool {
-	if c.cluster == nil || x.Claim.Session == "" || x.Claim.Session == c.cluster.Session() {
+	if c.Cluster == nil || x.Claim.Session == "" || x.Claim.Session == c.Cluster.Session() {
 		return true // this process took it, and no longer works on it
 	}
 	since, over := c.over[x.Claim]
-	return over && now.Sub(since) >= min(stale, c.patience)
+	return over && now.Sub(since) >= min(stale, c.Patience)
 }
 
 // wait is how long this node leaves an order to others, which come before it; 0: it is this node's now. The
 // first one is the node that worked on it last, whose disk may have a part of it, or on which it was made.
 func (c *claims) wait(x *Ordered, now time.Time) time.Duration {
-	if c.cluster == nil {
+	if c.Cluster == nil {
 		return 0
 	}
 	since, ok := c.free[x.OrderID]
@@ -100,15 +96,15 @@ func (c *claims) wait(x *Ordered, now time.Time) time.Duration {
 		since = now
 		c.free[x.OrderID] = now
 	}
-	return max(0, time.Duration(c.rank(x))*c.patience-now.Sub(since))
+	return max(0, time.Duration(c.rank(x))*c.Patience-now.Sub(since))
 }
 
 // rank is how many nodes come before this one for an order.
 func (c *claims) rank(x *Ordered) (before int) {
-	if c.cluster == nil {
+	if c.Cluster == nil {
 		return 0
 	}
-	me := c.cluster.Me()
+	me := c.Cluster.Me()
 	weight := func(node string) uint64 {
 		switch node {
 		case x.Claim.Node:
@@ -121,7 +117,7 @@ func (c *claims) rank(x *Ordered) (before int) {
 		return h.Sum64() >> 1
 	}
 	mine := weight(me)
-	for _, node := range c.cluster.Members() {
+	for _, node := range c.Cluster.Members() {
 		if w := weight(node); node != me && (w > mine || (w == mine && node < me)) {
 			before++
 		}

@@ -80,28 +80,13 @@ func New(o Options) (*Orders, error) {
 		o.Now = time.Now
 	}
 	o.Patience, o.Again = cmp.Or(o.Patience, 2*time.Second), cmp.Or(o.Again, time.Minute)
-	s := &Orders{
-		Options: o,
-		claims: &claims{
-			cluster:  o.Cluster,
-			patience: o.Patience,
-			log:      o.Log,
-			over:     map[Claim]time.Time{},
-			free:     map[OrderID]time.Time{},
-		},
-	}
+	s := &Orders{Options: o}
+	s.claims = &claims{Options: &s.Options, over: map[Claim]time.Time{}, free: map[OrderID]time.Time{}}
 	board, err := newBoard(o.Facts, o.Log)
 	if err != nil {
 		return nil, fmt.Errorf("orders: %w", err)
 	}
-	s.shelf = &shelf{
-		board:    board,
-		cluster:  o.Cluster,
-		depot:    newDepotShelf(o.Depot),
-		state:    o.App.State,
-		patience: o.Patience,
-		log:      o.Log,
-	}
+	s.shelf = &shelf{board: board, options: &s.Options, depot: newDepotShelf(o.Depot)}
 	if o.Cluster != nil {
 		s.node = o.Cluster.Me()
 	}

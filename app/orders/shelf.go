@@ -5,7 +5,6 @@ package orders
 import (
 	"errors"
 	"io/fs"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,19 +15,15 @@ import (
 // shelf is where the archives of orders lie, and the states of those that run: STATE/orders.
 type shelf struct {
 	*board
-	node    string       // this node; "" without a cluster
-	cluster NodeSessions // nil without a cluster
+	options *Options
+	node    string // this node; "" without a cluster
 	depot   *depotShelf
-	state   func() (string, error)
-	// how long at least between two looks at the disk, and the last one, by the goroutine that works
-	patience time.Duration
-	tidied   time.Time
-	log      *slog.Logger
+	tidied  time.Time // the last look at the disk, by the goroutine that works; Patience is between two
 }
 
 // folder is where the archives of an order lie, and its state while it runs.
 func (h *shelf) folder(k OrderID) (string, error) {
-	dir, err := h.state()
+	dir, err := h.options.App.State()
 	if k.Node == h.node {
 		k.Node = "" // as before the machine was part of a cluster
 	}
@@ -54,7 +49,7 @@ func (h *shelf) canBeHad(x *Ordered) bool {
 	case h.inDepot(x):
 		return true
 	case h.node != "" && x.Held != h.node:
-		return slices.Contains(h.cluster.Members(), x.Held)
+		return slices.Contains(h.options.Cluster.Members(), x.Held)
 	}
 	dir, err := h.folder(x.OrderID)
 	for _, a := range x.Result.Archives {
@@ -95,11 +90,11 @@ func (h *shelf) drop(k OrderID, parts ...string) {
 // Files of unknown orders stay as long as archives do: the keepers may have lost all, and another node may
 // report the order later.
 func (h *shelf) tidy(now time.Time) {
-	if h.node == "" || time.Since(h.tidied) < h.patience {
+	if h.node == "" || time.Since(h.tidied) < h.options.Patience {
 		return
 	}
 	h.tidied = time.Now()
-	dir, err := h.state()
+	dir, err := h.options.App.State()
 	if err != nil {
 		return
 	}

@@ -234,10 +234,7 @@ const pairsAtOnce = 2000
 func (r *replicaPages) hostLevels(
 	ctx context.Context, v *hosts.Inventory, o ReplicaOptions, report *Replicas,
 ) error {
-	samples := map[string]hosts.HostSample{}
-	for _, s := range v.Samples() {
-		samples[s.Host] = s
-	}
+	samples := samplesOf(v)
 	for some := range slices.Chunk(v.Pairs(), pairsAtOnce) {
 		files := map[hosts.TestRequest]replicaFile{}
 		for _, p := range some {
@@ -276,6 +273,15 @@ func (r *replicaPages) hostLevels(
 		}
 	}
 	return nil
+}
+
+// samplesOf are the samples of an inventory, by host.
+func samplesOf(v *hosts.Inventory) map[string]hosts.HostSample {
+	out := map[string]hosts.HostSample{}
+	for _, s := range v.Samples() {
+		out[s.Host] = s
+	}
+	return out
 }
 
 // planOf returns the tests of two hosts, and the pages they need: also pages around those that are tested.
@@ -319,8 +325,14 @@ func hostsOf(p hosts.HostPair, verdict *hosts.PairVerdict, known [2]int) Replica
 		Equal:      verdict.Equal(),
 		Suggestion: suggestHosts(verdict, known),
 	}
-	for _, t := range verdict.Tests {
-		h.Tests = append(h.Tests, t.Outcome.String()+" "+t.Source+" "+t.Path)
-	}
+	h.Tests = outcomesOf(verdict)
 	return h
+}
+
+// outcomesOf says what came of each test.
+func outcomesOf(v *hosts.PairVerdict) (out []string) {
+	for _, t := range v.Tests {
+		out = append(out, t.Outcome.String()+" "+t.Source+" "+t.Path)
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -61,6 +62,8 @@ type StudyPair struct {
 	Score     float64        `json:"score"` // 0: the pair was found by an address in common
 	Motives   []hosts.Motive `json:"motives"`
 	Addresses [2][]string    `json:"addresses"`
+
+	of hosts.HostPair
 }
 
 // StudyHosts finds candidate pairs of hosts in lists of addresses, looks up the addresses of the hosts, tests
@@ -90,15 +93,12 @@ func StudyHosts(ctx context.Context, a *env.App, r StudyRequest) (_ *Study, err 
 			sides: map[*job.Job]*jobSide{},
 		},
 		job:     j,
-		samples: map[string]hosts.HostSample{},
+		samples: samplesOf(v),
 		addrs:   map[string][]netip.Addr{},
 		none:    map[string]bool{},
 		tests:   map[string]int{},
 	}
 	defer s.close()
-	for _, h := range v.Samples() {
-		s.samples[h.Host] = h
-	}
 	if err := s.lookUp(ctx); err != nil {
 		return nil, err
 	}
@@ -123,25 +123,14 @@ func studyTables(pairs []StudyPair) hosts.StudyTables {
 	var results []hosts.StudyResult
 	for _, p := range pairs {
 		if p.Untested == "" {
-			one, two, _ := p.hosts()
 			results = append(results, hosts.StudyResult{
-				Host1: one,
-				Host2: two,
+				Host1: p.of.Host1,
+				Host2: p.of.Host2,
 				Level: hosts.ParseLevel(p.Level),
 			})
 		}
 	}
 	return hosts.Tables(results)
-}
-
-// hosts are the hosts of a pair of a study.
-func (p *StudyPair) hosts() (one, two string, err error) {
-	a, _, err := hosts.SplitURL([]byte(p.Base1))
-	if err != nil {
-		return "", "", err
-	}
-	b, _, err := hosts.SplitURL([]byte(p.Base2))
-	return string(a), string(b), err
 }
 
 // study tests candidate pairs of a list.
@@ -161,11 +150,7 @@ func (s *study) lookUp(ctx context.Context) error {
 	if s.job.Proxy != "" {
 		return nil
 	}
-	names := make([]string, 0, len(s.samples))
-	for name := range s.samples {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(s.samples), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.samples[b].URLs, s.samples[a].URLs), strings.Compare(a, b))
 	})
 	names = names[:min(len(names), studyLookups)]
@@ -264,7 +249,7 @@ func (s *study) test(ctx context.Context, pairs []hosts.HostPair) ([]StudyPair, 
 
 // begin fills in the known result of a pair before it is tested; known says that it need not be.
 func (s *study) begin(p *StudyPair, i int, pair hosts.HostPair) (known bool, err error) {
-	p.Rank, p.Score = i+1, pair.Score
+	p.Rank, p.Score, p.of = i+1, pair.Score, pair
 	p.Base1, p.Base2 = s.base(pair.Host1), s.base(pair.Host2)
 	last, ok, err := s.st.Shared.LoadPair(p.Base1, p.Base2)
 	if err != nil {
@@ -305,10 +290,7 @@ func (s *study) base(host string) string {
 }
 
 func (s *study) testOne(ctx context.Context, p *StudyPair) error {
-	one, two, err := p.hosts()
-	if err != nil {
-		return err
-	}
+	one, two := p.of.Host1, p.of.Host2
 	here, err := s.side(s.job, p.Base1, s.samples[one].Paths)
 	if err != nil {
 		return err
@@ -329,16 +311,12 @@ func (s *study) testOne(ctx context.Context, p *StudyPair) error {
 
 // motives says why the two hosts of a pair may have the same pages.
 func (s *study) motives(p *StudyPair) {
-	one, two, err := p.hosts()
-	if err != nil {
-		return
-	}
 	e := hosts.PairEvidence{
-		Host1:     one,
-		Host2:     two,
+		Host1:     p.of.Host1,
+		Host2:     p.of.Host2,
 		Level:     hosts.ParseLevel(p.Level),
 		Alias:     p.Alias,
-		Addresses: [2][]netip.Addr{s.addrs[one], s.addrs[two]},
+		Addresses: [2][]netip.Addr{s.addrs[p.of.Host1], s.addrs[p.of.Host2]},
 	}
 	p.Motives = e.Motives()
 	for i, addrs := range e.Addresses {

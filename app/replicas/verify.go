@@ -219,9 +219,7 @@ func (v *replicaVerifier) test(ctx context.Context, here, there source.Side, p R
 // take fills in what a test of the pair came to.
 func (p *ReplicaPair) take(v *hosts.PairVerdict, now time.Time) {
 	p.PairRecord = source.PairOf(v, p.Base1, p.Base2, now)
-	for _, t := range v.Tests {
-		p.Outcomes = append(p.Outcomes, t.Outcome.String()+" "+t.Source+" "+t.Path)
-	}
+	p.Outcomes = outcomesOf(v)
 }
 
 // candidates tests the pairs of hosts among the mirrors of the state that stage I finds.
@@ -301,10 +299,7 @@ func (v *replicaVerifier) candidates(ctx context.Context, o ReplicaOptions) erro
 			}
 		}
 	}
-	samples := map[string]hosts.HostSample{}
-	for _, s := range inventory.Samples() {
-		samples[s.Host] = s
-	}
+	samples := samplesOf(inventory)
 	side := func(host string) (source.Side, error) {
 		paths := make([]string, len(samples[host].Paths))
 		for i, p := range samples[host].Paths {

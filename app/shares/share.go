@@ -77,7 +77,7 @@ type NodeShare struct {
 // Travels is where sites lie between the runs of a cluster. *depot.Depot is one.
 type Travels interface {
 	Checkout(ctx context.Context, st *store.State, site string, o depot.Out) (*depot.CheckedOut, error)
-	Checkin(ctx context.Context, st *store.State, site string, in depot.In) (*depot.CheckedIn, error)
+	Checkin(ctx context.Context, st *store.State, site string, in bool) (*depot.CheckedIn, error)
 	Strangers(st *store.State) (map[string]bool, error)
 	Removals(st *store.State) ([]string, error)
 	FinishRemoval(ctx context.Context, st *store.State, site string) (done bool, err error)
@@ -350,7 +350,7 @@ func (s *NodeShare) Ran(name string) {
 			err := s.move(name, func() error {
 				tx, err := travel.LastTransaction(s.st.StateFolder, name)
 				if err == nil {
-					_, err = s.depot.Checkin(s.ends, s.st, name, depot.In{})
+					_, err = s.depot.Checkin(s.ends, s.st, name, false)
 				}
 				if err == nil {
 					s.same(name, tx)

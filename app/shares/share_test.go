@@ -75,7 +75,7 @@ func (v *travels) Checkout(
 }
 
 func (v *travels) Checkin(
-	_ context.Context, _ *store.State, site string, _ depot.In,
+	_ context.Context, _ *store.State, site string, _ bool,
 ) (*depot.CheckedIn, error) {
 	return new(depot.CheckedIn), v.call("goes " + site)
 }

@@ -19,13 +19,6 @@ import (
 	"mirrord/store/travel"
 )
 
-// In says how a site is checked in.
-type In struct {
-	// Again takes nothing in the depot for granted: everything is put, regardless of the objects that are
-	// there. For a store that was emptied, and for a site that has changed on two machines.
-	Again bool
-}
-
 // CheckedIn says what a check-in did.
 type CheckedIn struct {
 	Site      string `json:"-"`
@@ -56,9 +49,11 @@ type unit struct {
 
 // Checkin puts the state of a site as of its last commit into the depot. It may be called while the site is
 // read or written. The state must be that of a machine that checked the site out, or made it: else it is
-// ErrDiverged. With an older token than that of the last check-in it is ErrOldToken.
+// ErrDiverged. With an older token than that of the last check-in it is ErrOldToken. again takes nothing in
+// the depot for granted: everything is put, regardless of the objects that are there. It is for a store that
+// was emptied, and for a site that has changed on two machines.
 func (d *Depot) Checkin(
-	ctx context.Context, st *store.State, site string, in In,
+	ctx context.Context, st *store.State, site string, again bool,
 ) (_ *CheckedIn, err error) {
 	defer func() { err = wrapped("check in "+site, err) }()
 	plain, err := d.plainState(ctx, st)
@@ -98,7 +93,7 @@ func (d *Depot) Checkin(
 		notes[d.Cluster] = n
 		return writeNotesIn(filepath.Join(plain.Dir, "sites", site), notes)
 	}
-	return d.checkin(ctx, u, in.Again)
+	return d.checkin(ctx, u, again)
 }
 
 // wrapped is an error with what was being done.

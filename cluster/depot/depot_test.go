@@ -179,7 +179,7 @@ func TestRefused(t *testing.T) {
 			if err == nil && out.Version != 1 {
 				t.Errorf("%+v", out)
 			}
-			_, err = checkin(t, s, copied, depot.In{})
+			_, err = checkin(t, s, copied, false)
 			check(t, "in", err, tc.in)
 			after := listing(t, s)
 			if err != nil && before["sites/test.json"] != after["sites/test.json"] {
@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("the check says %+v, %v", c, err)
 			}
 			// those who have seen the check-in before take this one for a later one
-			if in, err := checkin(t, s, copied, depot.In{Again: true}); err != nil || in.Sequence != 2 {
+			if in, err := checkin(t, s, copied, true); err != nil || in.Sequence != 2 {
 				t.Errorf("again: %+v, %v", in, err)
 			}
 			fresh := filepath.Join(t.TempDir(), "fresh")
@@ -238,7 +238,7 @@ func TestManyLargeBodies(t *testing.T) {
 		if late {
 			f.Store = lateLists{s}
 		}
-		c, err := checkin(t, f, m.Dir, depot.In{})
+		c, err := checkin(t, f, m.Dir, false)
 		if err != nil || lists != 2 || (gets > 0) != late || c.Unchanged {
 			t.Errorf("late %v: %d lists, %d gets, %+v, %v", late, lists, gets, c, err)
 		}
@@ -306,7 +306,7 @@ func TestStrangers(t *testing.T) {
 	}
 	unseen(a, false)
 	unseen(b, true)
-	_, err := checkin(t, s, b.Dir, depot.In{})
+	_, err := checkin(t, s, b.Dir, false)
 	check(t, "in", err, depot.ErrDiverged)
 	_, err = checkout(t, s, b.Dir, depot.Out{})
 	check(t, "out", err, depot.ErrStranger)
@@ -323,7 +323,7 @@ func TestStrangers(t *testing.T) {
 	a.change(1)
 	mustCheckin(t, s, a.Dir)
 	b.change(2) // both have changed
-	_, err = checkin(t, s, b.Dir, depot.In{})
+	_, err = checkin(t, s, b.Dir, false)
 	check(t, "in", err, depot.ErrDiverged)
 	_, err = checkout(t, s, b.Dir, depot.Out{})
 	check(t, "out", err, depot.ErrDiverged)
@@ -372,7 +372,7 @@ func TestRenamed(t *testing.T) {
 	rename("test", "other")
 	_, err := d.Checkout(t.Context(), st, "other", depot.Out{})
 	check(t, "out under the new name", err, depot.ErrUnknown)
-	if in, err := d.Checkin(t.Context(), st, "other", depot.In{}); err != nil || in.Sequence != 1 {
+	if in, err := d.Checkin(t.Context(), st, "other", false); err != nil || in.Sequence != 1 {
 		t.Errorf("in under the new name: %+v, %v", in, err)
 	}
 	rename("other", "test")
@@ -429,7 +429,7 @@ func BenchmarkCheckin(b *testing.B) {
 		b.StopTimer()
 		m.change(n)
 		b.StartTimer()
-		if _, err := d.Checkin(b.Context(), st, "test", depot.In{}); err != nil {
+		if _, err := d.Checkin(b.Context(), st, "test", false); err != nil {
 			b.Fatal(err)
 		}
 		out, err := d.Checkout(b.Context(), st, "test", depot.Out{})

@@ -105,7 +105,7 @@ func folder(t testing.TB) *objects.Folder {
 	return f
 }
 
-func checkin(t testing.TB, s objects.Store, dir string, in depot.In) (*depot.CheckedIn, error) {
+func checkin(t testing.TB, s objects.Store, dir string, in bool) (*depot.CheckedIn, error) {
 	t.Helper()
 	st := openState(t, dir)
 	defer st.Close()
@@ -118,7 +118,7 @@ func checkin(t testing.TB, s objects.Store, dir string, in depot.In) (*depot.Che
 
 func mustCheckin(t testing.TB, s objects.Store, dir string) *depot.CheckedIn {
 	t.Helper()
-	c, err := checkin(t, s, dir, depot.In{})
+	c, err := checkin(t, s, dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func (k *kept) in(s objects.Store, dir string) (*depot.CheckedIn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.Checkin(k.t.Context(), st, "test", depot.In{})
+	return d.Checkin(k.t.Context(), st, "test", false)
 }
 
 func (k *kept) out(dir string) *depot.CheckedOut {

@@ -72,7 +72,7 @@ func TestCrashCheckin(t *testing.T) {
 			if err := os.WriteFile(notes, noted, 0o600); err != nil { // of the check-in before
 				t.Fatal(err)
 			}
-			_, err = checkin(t, dying(s, n, fault), state, depot.In{})
+			_, err = checkin(t, dying(s, n, fault), state, false)
 			if done = err == nil; !done && !errors.Is(err, objectstest.ErrFault) {
 				t.Fatalf("call %d: %v", n, err)
 			}
@@ -155,12 +155,12 @@ func TestAnswersLost(t *testing.T) {
 			return fault
 		}}
 		r := &objects.Retry{Store: f, Pause: time.Microsecond}
-		out, err := checkin(t, r, copyDir(t, m.Dir), depot.In{})
+		out, err := checkin(t, r, copyDir(t, m.Dir), false)
 		if err != nil || out.Sequence != 1 {
 			t.Fatalf("%+v, %v", out, err)
 		}
-		if whole(t, s) != 1 || r.Counted.Retries.Load() < 5 {
-			t.Errorf("%d retries", r.Counted.Retries.Load())
+		if whole(t, s) != 1 || r.Counted.Retries < 5 {
+			t.Errorf("%d retries", r.Counted.Retries)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestTwoCheckins(t *testing.T) {
 		}
 		return objectstest.None
 	}}
-	if _, err := checkin(t, f, m.Dir, depot.In{}); !errors.Is(err, depot.ErrDiverged) || !faster {
+	if _, err := checkin(t, f, m.Dir, false); !errors.Is(err, depot.ErrDiverged) || !faster {
 		t.Errorf("%v", err)
 	}
 	if whole(t, s) != 2 {
@@ -203,7 +203,7 @@ func TestCollect(t *testing.T) {
 	mustCheckin(t, s, m.Dir)
 	first := len(listing(t, s))
 	m.change(1)
-	if _, err := checkin(t, dying(s, 9, objectstest.Dead), copyDir(t, m.Dir), depot.In{}); err == nil {
+	if _, err := checkin(t, dying(s, 9, objectstest.Dead), copyDir(t, m.Dir), false); err == nil {
 		t.Fatal("it was not killed")
 	}
 	mustCheckin(t, s, m.Dir)
@@ -246,7 +246,7 @@ func TestCollect(t *testing.T) {
 		}
 		return objectstest.None
 	}}
-	if _, err := checkin(t, f, m.Dir, depot.In{}); err != nil || rounds != 2 {
+	if _, err := checkin(t, f, m.Dir, false); err != nil || rounds != 2 {
 		t.Fatalf("%d rounds, %v", rounds, err)
 	}
 	for range 2 {

@@ -216,7 +216,7 @@ func TestOnDemand(t *testing.T) {
 		l.Away = nil
 		l.another(4)
 		st := openLazy(t, lazy, nil)
-		in, err := d.Checkin(t.Context(), st, "test", depot.In{})
+		in, err := d.Checkin(t.Context(), st, "test", false)
 		if err != nil || in.Lacks > 0 || in.Sequence != 2 || in.Sent > all.Received/2 {
 			t.Fatalf("%+v, %v", in, err)
 		}
@@ -288,7 +288,7 @@ func TestOnDemandCollect(t *testing.T) {
 	for n := range 2 { // each check-in replaces a manifest, and collections follow
 		l.another(5 + n)
 		st := openLazy(t, lazy, d)
-		if _, err := d.Checkin(t.Context(), st, "test", depot.In{}); err != nil {
+		if _, err := d.Checkin(t.Context(), st, "test", false); err != nil {
 			t.Fatal(err)
 		}
 		st.Close()
@@ -325,7 +325,7 @@ func TestOnDemandCollect(t *testing.T) {
 	if _, err := st.CollectBlobs(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Checkin(t.Context(), st, "test", depot.In{}); err != nil {
+	if _, err := d.Checkin(t.Context(), st, "test", false); err != nil {
 		t.Fatal(err)
 	}
 	st.Close()
@@ -440,7 +440,7 @@ func TestOnDemandLost(t *testing.T) {
 	push := func(from *depot.Depot) error {
 		st := openLazy(t, lazy, from)
 		defer st.Close()
-		_, err := openDepot(t, other).Checkin(t.Context(), st, "test", depot.In{})
+		_, err := openDepot(t, other).Checkin(t.Context(), st, "test", false)
 		return err
 	}
 	if err := push(nil); !errors.Is(err, blobs.ErrAway) {
@@ -471,7 +471,7 @@ func TestOnDemandLost(t *testing.T) {
 	m.on(lazy, d).another(4)
 	for _, again := range []bool{false, true} {
 		st := openLazy(t, lazy, d)
-		_, err = d.Checkin(t.Context(), st, "test", depot.In{Again: again})
+		_, err = d.Checkin(t.Context(), st, "test", again)
 		st.Close()
 		if err == nil || (again && !errors.Is(err, blobs.ErrAway)) || (!again && !errors.Is(err, depot.ErrLost)) {
 			t.Errorf("again %v: %v", again, err)

@@ -61,7 +61,7 @@ func TestRemove(t *testing.T) {
 			_, err := checkout(t, s, filepath.Join(t.TempDir(), "new"), depot.Out{})
 			check(t, "out on a machine without it", err, depot.ErrUnknown)
 			m.change(1)
-			_, err = checkin(t, s, m.Dir, depot.In{})
+			_, err = checkin(t, s, m.Dir, false)
 			check(t, "in from one that went on", err, depot.ErrDiverged)
 			_, err = checkout(t, s, m.Dir, depot.Out{Removed: true})
 			check(t, "out on one that went on", err, depot.ErrDiverged)
@@ -91,9 +91,9 @@ func TestRemove(t *testing.T) {
 			}
 			mustCheckout(t, s, other)
 			sameTree(t, again.Dir, other)
-			_, err = checkin(t, s, m.Dir, depot.In{})
+			_, err = checkin(t, s, m.Dir, false)
 			check(t, "in from one that went on", err, depot.ErrDiverged)
-			if in, err := checkin(t, s, m.Dir, depot.In{Again: true}); err != nil || in.Sequence != 4 {
+			if in, err := checkin(t, s, m.Dir, true); err != nil || in.Sequence != 4 {
 				t.Errorf("in with again: %+v, %v", in, err)
 			}
 		})
@@ -113,7 +113,7 @@ func TestRemoveDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, "remove", depot.Remove(t.Context(), openDepot(t, s), "test", nil), nil)
-	if in, err := checkin(t, s, m.Dir, depot.In{Again: true}); err != nil || in.Sequence != 4 {
+	if in, err := checkin(t, s, m.Dir, true); err != nil || in.Sequence != 4 {
 		t.Errorf("in: %+v, %v", in, err)
 	}
 }
@@ -136,7 +136,7 @@ func TestFinishRemoval(t *testing.T) {
 		"another went on": func(t *testing.T, s objects.Store, st *store.State) bool {
 			other := newMachine(t)
 			other.Run()
-			if _, err := checkin(t, s, other.Dir, depot.In{Again: true}); err != nil {
+			if _, err := checkin(t, s, other.Dir, true); err != nil {
 				t.Fatal(err)
 			}
 			dropSite(t, st)
@@ -154,7 +154,7 @@ func TestFinishRemoval(t *testing.T) {
 			if done, err := d.FinishRemoval(t.Context(), st, "test"); done || err != nil {
 				t.Errorf("before the depot has the new name: %v, %v", done, err)
 			}
-			if _, err := d.Checkin(t.Context(), st, "other", depot.In{}); err != nil {
+			if _, err := d.Checkin(t.Context(), st, "other", false); err != nil {
 				t.Fatal(err)
 			}
 			return true

@@ -68,8 +68,6 @@ type Engine struct {
 	kv jetstream.KeyValue
 	t  *table
 
-	hosts *holdings
-
 	failed atomic.Int64 // calls in a row
 	began  atomic.Int64 // Unix time of the session
 	// why a keeper was not reached when that was last tried
@@ -118,7 +116,6 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			err = agree(ctx, e.kv, o.Mode)
 		}
 		if err == nil {
-			e.hosts = newHoldings(e)
 			return e, nil
 		}
 		again := retryOpen

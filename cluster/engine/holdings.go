@@ -18,24 +18,10 @@ import (
 const atOnce = 16
 
 // holdings takes hosts for the node and gives them back.
-type holdings struct {
-	*Options
-	kv      jetstream.KeyValue
-	t       *table
-	changed chan struct{} // see Engine
-}
-
-func newHoldings(e *Engine) *holdings {
-	return &holdings{
-		Options: &e.Options,
-		kv:      e.kv,
-		t:       e.t,
-		changed: e.changed,
-	}
-}
+type holdings struct{ *Engine }
 
 // round takes and gives back the hosts that are due.
-func (h *holdings) round(ctx context.Context) {
+func (h holdings) round(ctx context.Context) {
 	h.settle(ctx)
 	take, give, owed, moved := h.t.plan()
 	if moved {
@@ -57,7 +43,7 @@ func (h *holdings) round(ctx context.Context) {
 // own takes a host that stands as the session's although it does not have it, because the answer to a write
 // was lost; it is given back like any other then. Otherwise no node could use it as long as the session
 // lives.
-func (h *holdings) own(ctx context.Context, name string) bool {
+func (h holdings) own(ctx context.Context, name string) bool {
 	ctx, cancel := context.WithTimeout(ctx, h.Term.End()/2)
 	defer cancel()
 	entry, _, err := get[lease.Entry](ctx, h.kv, keyHost+escape(name))
@@ -74,7 +60,7 @@ func (h *holdings) own(ctx context.Context, name string) bool {
 }
 
 // each calls f for some hosts, several at a time, and says that there is another share when one succeeded.
-func (h *holdings) each(names []string, f func(name string) bool) {
+func (h holdings) each(names []string, f func(name string) bool) {
 	var wg sync.WaitGroup
 	next := make(chan string)
 	for range min(atOnce, len(names)) {
@@ -95,7 +81,7 @@ func (h *holdings) each(names []string, f func(name string) bool) {
 
 // take makes a host this session's, or writes it again with larger tokens when it is already. token is the
 // first of them, which the caller may give out.
-func (h *holdings) take(
+func (h holdings) take(
 	ctx context.Context, name string, floor uint64,
 ) (session string, token uint64, err error) {
 	key := keyHost + escape(name)
@@ -148,7 +134,7 @@ func (h *holdings) take(
 }
 
 // look reads again what stands of a host that this node believed to have.
-func (h *holdings) look(ctx context.Context, name, session string) error {
+func (h holdings) look(ctx context.Context, name, session string) error {
 	if _, _, ours := h.t.has(name); !ours {
 		return nil
 	}
@@ -166,7 +152,7 @@ func (h *holdings) look(ctx context.Context, name, session string) error {
 }
 
 // settle makes the node the home of hosts that have none and whose sites lie here.
-func (h *holdings) settle(ctx context.Context) {
+func (h holdings) settle(ctx context.Context) {
 	settle, elsewhere := h.t.unsettled()
 	for _, name := range elsewhere {
 		h.Log.Warn("the sites of a host lie on this machine and are not used: their home is another node",
@@ -179,7 +165,7 @@ func (h *holdings) settle(ctx context.Context) {
 }
 
 // give gives an unused host back.
-func (h *holdings) give(ctx context.Context, name string) bool {
+func (h holdings) give(ctx context.Context, name string) bool {
 	entry, revision, ok := h.t.drop(name, false)
 	if !ok {
 		return false
@@ -194,7 +180,7 @@ func (h *holdings) give(ctx context.Context, name string) bool {
 }
 
 // watchOthers looks at the beats of the nodes that this one watches, and ends those that are silent.
-func (h *holdings) watchOthers(ctx context.Context) {
+func (h holdings) watchOthers(ctx context.Context) {
 	for _, name := range lease.Watched(h.Node, h.t.others()) {
 		key := keyBeat + escape(name)
 		b, revision, err := get[lease.Beat](ctx, h.kv, key)
@@ -209,7 +195,7 @@ func (h *holdings) watchOthers(ctx context.Context) {
 
 // bury ends the session of a node that was silent for a term, and takes it out of the members. It reports
 // whether that session is over.
-func (h *holdings) bury(ctx context.Context, name string, b lease.Beat, revision uint64) bool {
+func (h holdings) bury(ctx context.Context, name string, b lease.Beat, revision uint64) bool {
 	if !b.Ended {
 		b.Ended = true
 		if _, err := put(ctx, h.kv, keyBeat+escape(name), b, revision); err != nil {

@@ -18,9 +18,9 @@ func (e *Engine) keepShare(ctx context.Context) {
 	for {
 		if now := e.Now(); now-watched >= e.Term.Renew() {
 			watched = now
-			e.hosts.watchOthers(ctx)
+			holdings{e}.watchOthers(ctx)
 		}
-		e.hosts.round(ctx)
+		holdings{e}.round(ctx)
 		e.stillMember(ctx)
 		e.compareJobs(&jobs)
 		for _, unused := range e.loans.lapsed(e.Now(), e.Term) {

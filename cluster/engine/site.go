@@ -21,7 +21,7 @@ var ErrAway = fmt.Errorf("the cluster cannot be reached: %w", disk.ErrLocked)
 
 // siteLease is the lease of one site. One without lost is about to be given out.
 type siteLease struct {
-	from       *holdings
+	from       holdings
 	site, host string
 	token      uint64
 	lost       chan struct{}
@@ -79,16 +79,16 @@ func (e *Engine) Acquire(site string) (_ home.Lease, err error) {
 	}
 	host, _ := e.t.hostOf(site)
 	if session, token, ok := e.t.again(host, floor); ok {
-		if l := e.t.lease(session, site, host, token, e.hosts); l != nil {
+		if l := e.t.lease(session, site, host, token, holdings{e}); l != nil {
 			return l, nil
 		}
 	}
 	for within := firstAnswer; ; within *= 2 {
 		short, stop := context.WithTimeout(ctx, within)
-		session, token, err := e.hosts.take(short, host, floor)
+		session, token, err := holdings{e}.take(short, host, floor)
 		stop()
 		if err == nil {
-			if l := e.t.lease(session, site, host, token, e.hosts); l != nil {
+			if l := e.t.lease(session, site, host, token, holdings{e}); l != nil {
 				return l, nil
 			}
 			err = ErrAway

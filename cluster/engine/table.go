@@ -217,7 +217,7 @@ func (t *table) again(name string, floor uint64) (session string, token uint64, 
 }
 
 // lease gives out a site of a host that was taken with a token.
-func (t *table) lease(session, site, name string, token uint64, from *holdings) *siteLease {
+func (t *table) lease(session, site, name string, token uint64, from holdings) *siteLease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hosts[name]
@@ -273,13 +273,10 @@ func (t *table) drop(name string, lost bool) (e lease.Entry, revision uint64, ok
 }
 
 // all returns the hosts that the session has.
-func (t *table) all() (names []string) {
+func (t *table) all() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name := range t.hosts {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(t.hosts))
 }
 
 // want sets the sites to be shared out.

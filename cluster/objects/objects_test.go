@@ -77,7 +77,7 @@ func TestRetry(t *testing.T) {
 			if err := s.Delete(t.Context(), "x"); err != nil {
 				t.Error(err)
 			}
-			if got := s.Counted.Retries.Load(); got != 6 {
+			if got := s.Counted.Retries; got != 6 {
 				t.Errorf("%d retries", got)
 			}
 		})

@@ -3,6 +3,7 @@
 package objects
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +29,15 @@ type Retry struct {
 	Counted Requested
 }
 
-// Requested is what a Store was asked for.
+// Requested is what a Store was asked for. It is written atomically.
 type Requested struct {
-	Puts, Gets, Lists, Deletes, Retries atomic.Int64
-
-	Sent, Received atomic.Int64 // bytes of objects
+	Puts     int64 `json:"puts"`
+	Gets     int64 `json:"gets"`
+	Lists    int64 `json:"lists"`
+	Deletes  int64 `json:"deletes"`
+	Retries  int64 `json:"retries"` // of these: attempts after one that failed
+	Sent     int64 `json:"sent"`    // bytes of objects, as the next
+	Received int64 `json:"received"`
 }
 
 // slowest is the rate, in bytes a second, at which a transfer is not yet given up.
@@ -40,17 +45,8 @@ const slowest = 256 << 10
 
 // again calls f until it succeeds, as long as that can help.
 func (r *Retry) again(ctx context.Context, size int64, f func(context.Context) error) error {
-	attempts, pause, patience := r.Attempts, r.Pause, r.Patience
-	if attempts == 0 {
-		attempts = 5
-	}
-	if pause == 0 {
-		pause = 250 * time.Millisecond
-	}
-	if patience == 0 {
-		patience = 30 * time.Second
-	}
-	patience += time.Duration(size/slowest) * time.Second
+	attempts, pause := cmp.Or(r.Attempts, 5), cmp.Or(r.Pause, 250*time.Millisecond)
+	patience := cmp.Or(r.Patience, 30*time.Second) + time.Duration(size/slowest)*time.Second
 	for n := 1; ; n++ {
 		once, cancel := context.WithTimeout(ctx, patience)
 		err := f(once)
@@ -64,7 +60,7 @@ func (r *Retry) again(ctx context.Context, size int64, f func(context.Context) e
 		if n == attempts {
 			return fmt.Errorf("%w: %w (%d attempts)", ErrUnavailable, err, n)
 		}
-		r.Counted.Retries.Add(1)
+		atomic.AddInt64(&r.Counted.Retries, 1)
 		if timed.Wait(ctx, pause/2+rand.N(pause)) != nil {
 			return context.Cause(ctx)
 		}
@@ -88,12 +84,12 @@ func (r *Retry) Put(
 	ctx context.Context, name string, data *io.SectionReader, c Condition,
 ) (etag string, err error) {
 	err = r.again(ctx, data.Size(), func(ctx context.Context) (err error) {
-		r.Counted.Puts.Add(1)
+		atomic.AddInt64(&r.Counted.Puts, 1)
 		etag, err = r.Store.Put(ctx, name, data, c)
 		return err
 	})
 	if err == nil {
-		r.Counted.Sent.Add(data.Size())
+		atomic.AddInt64(&r.Counted.Sent, data.Size())
 	}
 	return etag, err
 }
@@ -101,18 +97,18 @@ func (r *Retry) Put(
 // Get implements Store.
 func (r *Retry) Get(ctx context.Context, name string, from, n int64) (b []byte, info Info, err error) {
 	err = r.again(ctx, n, func(ctx context.Context) (err error) {
-		r.Counted.Gets.Add(1)
+		atomic.AddInt64(&r.Counted.Gets, 1)
 		b, info, err = r.Store.Get(ctx, name, from, n)
 		return err
 	})
-	r.Counted.Received.Add(int64(len(b)))
+	atomic.AddInt64(&r.Counted.Received, int64(len(b)))
 	return b, info, err
 }
 
 // Delete implements Store.
 func (r *Retry) Delete(ctx context.Context, name string) error {
 	return r.again(ctx, 0, func(ctx context.Context) error {
-		r.Counted.Deletes.Add(1)
+		atomic.AddInt64(&r.Counted.Deletes, 1)
 		return r.Store.Delete(ctx, name)
 	})
 }
@@ -122,7 +118,7 @@ func (r *Retry) List(ctx context.Context, prefix string) iter.Seq2[Info, error] 
 	return func(yield func(Info, error) bool) {
 		var all []Info
 		err := r.again(ctx, slowest*600, func(ctx context.Context) error {
-			r.Counted.Lists.Add(1)
+			atomic.AddInt64(&r.Counted.Lists, 1)
 			all = all[:0]
 			for info, err := range r.Store.List(ctx, prefix) {
 				if err != nil {
