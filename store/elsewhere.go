@@ -34,9 +34,7 @@ const mostElsewhere = 8
 
 // LookElsewhere reads the records of all sites but one, in all versions, for bodies of the given digests. A
 // site that cannot be read has none. The error is that ctx ended, or one of the disk.
-func LookElsewhere(
-	ctx context.Context, s *State, but string, want map[[32]byte]bool,
-) (*Elsewhere, error) {
+func LookElsewhere(ctx context.Context, s *State, but string, want map[[32]byte]bool) (*Elsewhere, error) {
 	e := &Elsewhere{
 		state:  s,
 		places: map[[32]byte][]elsewhere{},

@@ -302,17 +302,12 @@ func (f *opening) checkFormat(tx *db.Tx) error {
 	return nil
 }
 
-// check is checkFormat and checkLatest.
+// check is checkFormat, and reports a database that does not know the published version. Each version is
+// written into the database before the link moves to its tree.
 func (f *opening) check(tx *db.Tx) error {
 	if err := f.checkFormat(tx); err != nil || f.mode == rebuilding {
 		return err
 	}
-	return f.checkLatest(tx)
-}
-
-// checkLatest reports a database that does not know the published version. Each version is written into the
-// database before the link moves to its tree.
-func (f *opening) checkLatest(tx *db.Tx) error {
 	published := trees.LinkedVersion(f.Root)
 	if published == 0 {
 		return nil

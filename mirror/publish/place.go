@@ -24,7 +24,6 @@ type Placer struct {
 	splice *render.Splicer
 	rests  *bodies.FrameWriter
 	stored []stored // of the chunk
-	order  []int    // in which they are made
 	urls   []site.URL
 }
 

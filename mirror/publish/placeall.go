@@ -92,16 +92,13 @@ func (d *Draft) placeAll(ctx context.Context, live, old *tableCursor, add func(F
 // placed notes what became of a chunk, and passes on that of its window, whose last one it may be. Of errors
 // that are no damage it returns one: a full disk meets all workers.
 func (c *chunk) placed(add func(FileFate) error) error {
-	if c.window.err == nil || isDamage(c.window.err) || isDamage(c.err) {
-		c.window.err = errors.Join(c.window.err, c.err)
+	w := c.window
+	if w.err == nil || isDamage(w.err) || isDamage(c.err) {
+		w.err = errors.Join(w.err, c.err)
 	}
-	if c != c.chunks[len(c.chunks)-1] {
+	if c != w.chunks[len(w.chunks)-1] {
 		return nil
 	}
-	return c.passOn(add)
-}
-
-func (w *window) passOn(add func(FileFate) error) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -202,14 +199,8 @@ func (p *Placer) chunk(ctx context.Context, c *chunk) {
 	if c.err = p.read(c); c.err != nil {
 		return
 	}
-	p.order = p.order[:0]
+	slices.SortStableFunc(p.stored, func(a, b stored) int { return a.rec.At.Compare(b.rec.At) })
 	for k := range p.stored {
-		p.order = append(p.order, k)
-	}
-	slices.SortFunc(p.order, func(a, b int) int {
-		return cmp.Or(p.stored[a].rec.At.Compare(p.stored[b].rec.At), a-b)
-	})
-	for _, k := range p.order {
 		s := &p.stored[k]
 		f, err := phm.File{}, s.err
 		if err == nil {

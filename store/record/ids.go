@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"sort"
 )
 
 // Span is a run of URL numbers, both ends included.
@@ -33,17 +34,8 @@ func (s IDs) Len() (n int) {
 
 // Has reports whether the set has a number.
 func (s IDs) Has(id uint32) bool {
-	for lo, hi := 0, len(s); lo < hi; {
-		switch m := (lo + hi) / 2; {
-		case id < s[m].First:
-			hi = m
-		case id > s[m].Last:
-			lo = m + 1
-		default:
-			return true
-		}
-	}
-	return false
+	i := sort.Search(len(s), func(i int) bool { return s[i].Last >= id })
+	return i < len(s) && s[i].First <= id
 }
 
 // All yields the numbers, ascending.

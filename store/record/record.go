@@ -215,12 +215,8 @@ func QuickDigest(body []byte) (d [32]byte) {
 	return d
 }
 
-// HexOf is a digest as file tables have it, in one allocation.
-func HexOf(d [32]byte) string {
-	var b [64]byte
-	hex.Encode(b[:], d[:])
-	return string(b[:])
-}
+// HexOf is a digest as file tables have it.
+func HexOf(d [32]byte) string { return hex.EncodeToString(d[:]) }
 
 // IsQuick reports whether a digest is a quick one.
 func IsQuick(d [32]byte) bool { return [16]byte(d[16:]) == quickMark }
