@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	window    = 8 << 20 // in which clusters are compressed
+	window    = 2 << 20 // in which clusters are compressed
 	maxBlobs  = 1 << 13 // in a cluster, so that one of empty blobs ends too
 	packRatio = 100     // bytes that are packed into one at most: more looks like a bomb to readers
 
