@@ -65,14 +65,17 @@ type alikeFrame struct {
 const mostFrames = 8
 
 // takes reports whether a pair says the same but for the frame of a value; "" when both URLs have one. known
-// is false when it proves nothing.
-func (t *tally) takes(d alikeText, value string) (same, known bool) {
+// is false when it proves nothing. Once the place is learned, as l, a value gets no frame that l lacks.
+func (t *tally) takes(d alikeText, value string, l *urls.SessionID) (same, known bool) {
 	want := alikeText{}
 	if value != "" {
 		if t.frames[value] == nil && len(t.frames) >= mostFrames {
 			value = ""
 		}
 		f := t.frames[value]
+		if f == nil && l != nil && (d.masked == 0 || !l.IsFrame(d.masked)) {
+			f = &alikeFrame{}
+		}
 		if f == nil {
 			f = &alikeFrame{alikeText: d, again: d == want}
 			if t.frames == nil {
@@ -227,13 +230,14 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText, links
 			t = &tally{texts: map[uint64]bool{}}
 			s.tallies[place] = t
 		}
-		same, known := t.takes(d, value)
+		l := s.learned[place]
+		same, known := t.takes(d, value, l)
 		if !known {
 			continue
 		}
 		if t.no = t.no || !same; t.no {
 			t.texts = nil
-			if l := s.learned[place]; (l != nil) && l.Alike {
+			if (l != nil) && l.Alike {
 				l.Differs = u.String()
 			}
 			continue

@@ -52,6 +52,15 @@ func TestFramesOfValues(t *testing.T) {
 			"thread": plain,
 			"date":   func(i int) string { return fmt.Sprintf("<p>what %c wrote yesterday evening", 'k'+rune(i)) },
 		}, false},
+		"another text under a value of its own, after the proof": {12, map[string]func(int) string{
+			"thread": plain,
+			"late": func(i int) string {
+				if i < 11 {
+					return ""
+				}
+				return text(i) + " and a whole story that no other page tells"
+			},
+		}, false},
 		"a text a value": {12, byValue(mostFrames+2, text), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -401,8 +401,7 @@ func (s *SessionIDs) SayAlike(u, main site.URL, one, two *Second) bool {
 	_, places := s.formOf(u)
 	return (x == alikeText{}) || (y == alikeText{}) || (d.masked == 0) ||
 		slices.ContainsFunc(places, func(p string) bool {
-			l := s.learned[p]
-			return d.masked == l.Frame || slices.Contains(l.Frames, d.masked)
+			return s.learned[p].IsFrame(d.masked)
 		})
 }
 

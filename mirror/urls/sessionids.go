@@ -3,6 +3,7 @@
 package urls
 
 import (
+	"slices"
 	"strings"
 
 	"mirrord/site"
@@ -27,6 +28,9 @@ type SessionID struct {
 	Bare   bool   `json:"bare"`   // URLs without the parameter say the same: they stand for the others
 	Run    int    `json:"run"`
 }
+
+// IsFrame reports whether sum is what a URL without the part says beyond one with a value of it.
+func (l *SessionID) IsFrame(sum uint64) bool { return sum == l.Frame || slices.Contains(l.Frames, sum) }
 
 // WithoutToken returns a URL without the parameter that a kind of tokens is the value of; the zero URL when
 // the kind is no parameter.
