@@ -4,6 +4,7 @@ package volatile
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,8 +23,9 @@ func (a age) sameMoment(b age, later time.Duration) bool {
 
 // ageAt returns the age that a text says from a byte on, at which a word begins, and its place: "3 days ago",
 // "about an hour ago", "2 days, 5 hours ago", "just now", "vor 3 Tagen", "3 giorni fa", "3 天前". Where the
-// text says nothing else, all of it is its place, and "3 days" is one, too. end is 0 for no age.
-func ageAt(b []byte, i int) (a age, from, end int) {
+// text says nothing else, all of it is its place, and "3 days" is one, too; so is "3 months" when what stands
+// beside the text tells it. end is 0 for no age.
+func ageAt(b []byte, i int, beside func() bool) (a age, from, end int) {
 	w, _ := wordAt(b, i)
 	if w == "" || (!digit(w[0]) && !ageWords[w]) {
 		return a, 0, 0
@@ -40,7 +42,7 @@ func ageAt(b []byte, i int) (a age, from, end int) {
 			return a, 0, 0
 		}
 	}
-	if blank(b[:i]) && blank(b[at:]) && (told || a.unit < mostAlone) {
+	if blank(b[:i]) && blank(b[at:]) && (told || a.unit < mostAlone || beside()) {
 		return a, 0, len(b)
 	}
 	if told && w != "current" && (w != "now" || blank(b[at:])) {
@@ -91,13 +93,46 @@ func sumAt(b []byte, i int) (a age, end int, told bool) {
 	if less {
 		a.long = 0
 	}
-	w, after := wordAt(b, end+blanks(b[end:]))
-	switch w {
-	case "ago", "fa", "geleden", "sedan", "siden", "temu", "назад", "atrás":
+	if after := toldAt(b, end+blanks(b[end:])); after > 0 {
 		return a, after, true
 	}
 	return a, end, told
 }
+
+// toldAt returns the end of a word at a byte that says that an age stands before it; 0: no such word.
+func toldAt(b []byte, i int) (end int) {
+	w, end := wordAt(b, i)
+	switch w {
+	case "ago", "fa", "geleden", "sedan", "siden", "temu", "назад", "atrás":
+		return end
+	}
+	return 0
+}
+
+// toldBeside reports whether the text before an element or the one behind it says that the element holds an
+// age, as in <a>3 months</a> ago.
+func toldBeside(before, behind []byte) bool {
+	before = before[max(0, len(before)-longestStart):]
+	for bytes.HasSuffix(before, []byte(">")) {
+		before = before[:max(0, bytes.LastIndexByte(before, '<'))]
+	}
+	words := bytes.Fields(before[bytes.LastIndexByte(before, '>')+1:])
+	switch string(bytes.ToLower(slices.Concat(words[max(0, len(words)-1):]...))) {
+	case "vor", "hace", "há":
+		return true
+	}
+	for bytes.HasPrefix(behind, []byte("</")) {
+		end := bytes.IndexByte(behind[:min(len(behind), longestEnd)], '>')
+		if end < 0 {
+			return false
+		}
+		behind = behind[end+1:]
+	}
+	return toldAt(behind, blanks(behind)) > 0
+}
+
+// How many bytes a start tag and an end tag have at most that stand between an age and what tells it.
+const longestStart, longestEnd = 256, 16
 
 // countAt returns the number that stands at a byte, or the word for one, in parts of which so many are one,
 // and its length; 0: none does.

@@ -180,10 +180,13 @@ func unescaped(tag []byte) *cutter {
 	return &cutter{document: document{doc: doc}, seg: segmentAt{span: span{0, len(doc)}}}
 }
 
+// told says that something beside a text tells that it is an age.
+func told() bool { return true }
+
 // age is how long ago a unit says that something was.
 func (c *cutter) age(u *unit) age {
 	from := u.from + blanks(c.doc[u.from:u.to])
-	a, _, _ := ageAt(c.doc[u.value.from:u.value.to], from-u.value.from)
+	a, _, _ := ageAt(c.doc[u.value.from:u.value.to], from-u.value.from, told)
 	return a
 }
 

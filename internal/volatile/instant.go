@@ -67,20 +67,23 @@ func apart(a, b []byte) (x, y, before, after []byte) {
 	return a[:len(a)-n], b[:len(b)-n], before, a[len(a)-n:]
 }
 
+// untold says that nothing beside a text tells that it is an age.
+func untold() bool { return false }
+
 // instantOf returns what all of a text names that came at a time.
 func instantOf(text []byte, at time.Time, dated bool) (x instant, ok bool) {
 	text = bytes.Trim(text, " \t\r\n.,·•»|()–—<>\"'/")
 	if len(text) == 0 || len(text) > longestInstant {
 		return x, false
 	}
-	a, from, end := ageAt(text, 0)
+	a, from, end := ageAt(text, 0, untold)
 	if dated && end == 0 {
 		a, end, _ = sumAt(text, 0)
 	}
 	if end == len(text) && from == 0 {
 		m := at.UTC().Add(-a.long)
 		x.first, x.last, x.relative, x.age = day(m.Add(west-a.unit)), day(m.Add(east+a.unit)), true, a
-		_, _, end = ageAt(slices.Concat(text, []byte(" |")), 0)
+		_, _, end = ageAt(slices.Concat(text, []byte(" |")), 0, untold)
 		x.sure = end == len(text) // it says that it is an age
 		return x, true
 	}

@@ -29,6 +29,11 @@ func TestOneMomentInOtherWords(t *testing.T) {
 		{`<time datetime="2026-08-20">3 months</time>`, `<time datetime="2026-08-20">4 months</time>`, 21 * days, true},
 		{`<time datetime="2026-08-20">3 months</time>`, `<time datetime="2026-08-20">6 months</time>`, 21 * days, false},
 		{`<i title='Term'>3 months</i>`, `<i title='Term'>4 months</i>`, 21 * days, false},
+		{`<p>Added <a href="/w">about 2 months</a> ago`, `<p>Added <a href="/w">3 months</a> ago`, 28 * days, true},
+		{`<p>Added <a href="/w">about 1 year</a> ago`, `<p>Added <a href="/w">over 1 year</a> ago`, 90 * days, true},
+		{`<p>Vor <a href="/w">2 Monaten</a> von Ada`, `<p>Vor <a href="/w">3 Monaten</a> von Ada`, 28 * days, true},
+		{`<p>Added <a href="/w">9 months</a> ago`, `<p>Added <a href="/w">3 months</a> ago`, 28 * days, false},
+		{`<p>Due in <a href="/w">2 months</a> or so`, `<p>Due in <a href="/w">3 months</a> or so`, 28 * days, false},
 		{`<b class='open'>7 days ago</b>`, `<b class='shut'>7 days ago</b>`, 0, false},
 		{`<b class='open'>`, `<b class='shut'>`, 0, false},
 		{"<p>by Bob » Today, 10:15", "<p>by Bob » Yesterday, 10:15", days, true},
@@ -155,5 +160,23 @@ func TestBetweenTwoTexts(t *testing.T) {
 		if _, _, same := k.Same(was, now); same {
 			t.Errorf("hidden: %s", now)
 		}
+	}
+}
+
+// Two pages that say the same at different moments say the same without ages; another word shows.
+func TestPlain(t *testing.T) {
+	page := func(age, word string) []byte {
+		return fmt.Appendf(nil, `<p class="author">Added by <a href="/u/1">Ada</a> <a href="/when">%[1]s</a> ago. %[2]s</p>
+<p>Updated %[1]s ago.</p>`, age, word)
+	}
+	var none Positions
+	first := string(none.Plain(page("less than a minute", "harbour")))
+	for _, age := range []string{"1 minute", "44 minutes", "about 1 hour", "3 days", "about 2 months"} {
+		if is := string(none.Plain(page(age, "harbour"))); is != first {
+			t.Errorf("%s: %q, want %q", age, is, first)
+		}
+	}
+	if string(none.Plain(page("3 days", "lamp"))) == first {
+		t.Error("another word does not show")
 	}
 }

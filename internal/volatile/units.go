@@ -160,6 +160,7 @@ func (d *document) prose(s span) {
 func (d *document) text(s, where span, base, wide Position, prose bool) {
 	b := d.doc[s.from:s.to]
 	first, found, before := len(d.units), 0, d.last
+	beside := func() bool { return toldBeside(d.doc[:s.from], d.doc[s.to:]) }
 	var next []int // units that want the word behind them
 	end := func(w []byte) {
 		for _, i := range next {
@@ -173,7 +174,7 @@ func (d *document) text(s, where span, base, wide Position, prose bool) {
 			i++
 			continue
 		}
-		if _, from, to := ageAt(b, i); to > 0 { // it varies by itself, at no position
+		if _, from, to := ageAt(b, i, beside); to > 0 { // it varies by itself, at no position
 			end([]byte("#"))
 			d.unit(span{s.from + from, s.from + to}, s, where).ages = true
 			found++

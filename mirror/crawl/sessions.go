@@ -147,7 +147,7 @@ func secondOf(ctx context.Context, r *crawling, u site.URL) (*frontier.Second, b
 	if res == nil || res.Status != http.StatusOK {
 		return nil, false
 	}
-	return &frontier.Second{Body: r.skipPlan.Noise.Known(u).Masked(body).Body}, true
+	return &frontier.Second{Body: r.skipPlan.Noise.Known(u).Plain(body)}, true
 }
 
 // requestAside requests a page of at most so many bytes beside those of the frontier; nil without an answer.

@@ -265,16 +265,17 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 	p := r.chainPage(now)
 	p.Links = x.Doc.Links
 	p.Knows = r.Table.Knows
-	p.Said = func() string { return text.Extract(body[:min(len(body), mostChainText)]) }
 	if frontier.PatternOf(now.URL) != "" {
 		for id := range numbers(add) {
 			p.Entered = append(p.Entered, r.Table.URL(id))
 		}
 	}
 	said := body[:min(len(body), mostChainText)]
+	p.Said = func() string { return text.Extract(said) }
 	var plain func() []byte
 	if len(said) == len(body) {
-		plain = func() []byte { return r.SkipPlan.Noise.Known(now.URL).Masked(body).Body }
+		plain = func() []byte { return r.SkipPlan.Noise.Known(now.URL).Plain(body) }
+		p.Said = func() string { return text.Extract(plain()) }
 	}
 	r.Admission.Sessions.Read(now.URL, said, plain, x.Doc.Links)
 	if old.InSet {
