@@ -38,7 +38,11 @@ type Difference struct {
 	After  *phm.File  `json:"after,omitempty"`
 	Diff   *diff.Page `json:"diff,omitempty"`
 
-	Noise []report.MaskedPosition `json:"noise,omitempty"` // what counts as no change, with DiffRequest.All
+	// With DiffRequest.All: what counts as no change, the last run, and how many of its pages differed there
+	// alone, see mirror.Summary.Noise.
+	Noise      []report.MaskedPosition `json:"noise,omitempty"`
+	NoiseRun   int                     `json:"noise_run,omitempty"`
+	NoisePages map[string]int64        `json:"noise_pages,omitempty"`
 }
 
 // DiffRequest asks what differs between two versions of a mirror.
@@ -82,8 +86,12 @@ func Diff(a *env.App, r DiffRequest) (c *Difference, err error) {
 	if err != nil || !r.All {
 		return c, err
 	}
-	return c, env.ViewState(a, r.Job, func(_ *store.State, s *store.Site) (err error) {
-		c.Noise, err = report.Masked(s)
+	return c, env.ViewState(a, r.Job, func(st *store.State, s *store.Site) error {
+		sum, err := lastRun(st, r.Job)
+		if err == nil {
+			c.NoiseRun, c.NoisePages = sum.Run, sum.Noise
+			c.Noise, err = report.Masked(s)
+		}
 		return err
 	})
 }

@@ -142,24 +142,31 @@ func heldBack(sum *mirror.Summary) bool {
 	return (sum.Verdict == mirror.Suspicious) || sum.Gaps.Hold || (sum.Held != nil)
 }
 
+// lastRun is the report of the last run of a site, the zero value for none.
+func lastRun(st *store.State, name string) (*mirror.Summary, error) {
+	sum := new(mirror.Summary)
+	runs, err := st.Shared.Runs(name, 1)
+	if err != nil || len(runs) == 0 {
+		return sum, err
+	}
+	if err := json.Unmarshal(runs[0].Summary, sum); err != nil {
+		return nil, fmt.Errorf("report of the last run of %s: %w", name, err)
+	}
+	return sum, nil
+}
+
 // heldRun is the report of the last run of a site, which waits to be accepted. It is ErrNoneHeld when that
 // does not.
 func heldRun(st *store.State, name string) (*mirror.Summary, error) {
-	runs, err := st.Shared.Runs(name, 1)
+	sum, err := lastRun(st, name)
 	if err != nil {
 		return nil, err
 	}
-	var sum mirror.Summary
-	if len(runs) > 0 {
-		if err := json.Unmarshal(runs[0].Summary, &sum); err != nil {
-			return nil, fmt.Errorf("report of the last run of %s: %w", name, err)
-		}
-	}
-	if (len(runs) == 0) || !heldBack(&sum) {
+	if !heldBack(sum) {
 		return nil, fmt.Errorf("diff %s: %w", name, ErrNoneHeld)
 	}
 	if sum.Held != nil {
 		sum.Reasons = append([]string{sum.Held.Text()}, sum.Reasons...)
 	}
-	return &sum, nil
+	return sum, nil
 }

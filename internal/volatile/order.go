@@ -195,8 +195,14 @@ func (m *masking) order(k Positions) {
 	}
 	for _, b := range slices.Backward(blocksOf(m.Body)) {
 		if known(k[b.path]) {
+			was := bytes.Clone(m.Body[b.from:b.to])
 			copy(m.Body[b.from:b.to], inOrder(m.Body[b.from:b.to], k[b.path].Short))
-			m.Hits = append(m.Hits, Sighting{Position: b.path, Where: Short(b.tag), kind: Order})
+			m.Hits = append(m.Hits, Sighting{
+				Position: b.path,
+				Value:    was,
+				Where:    Short(b.tag),
+				kind:     Order,
+			})
 		}
 	}
 }

@@ -30,10 +30,12 @@ const (
 	Region                 // the content of an element
 	Order                  // of the lines or items in an element
 	Gap                    // what stands between two texts
+	Age                    // how long ago something was, or when it was sent; no position has it
+	Kinds                  // how many there are, with 0
 )
 
 func (k Kind) String() string {
-	names := [...]string{"", "number", "token", "region", "order", "part"}
+	names := [...]string{"", "number", "token", "region", "order", "part", "age"}
 	if int(k) >= len(names) {
 		return "of a later mirrord"
 	}
@@ -103,16 +105,6 @@ type Positions map[Position]At
 
 // mark stands for a value that is masked; its kind follows.
 const mark = 0x02
-
-// Where names the positions that were found for a person, each once.
-func (m *Masked) Where() (out []string) {
-	for i := range m.Hits {
-		if w := m.Hits[i].Where; !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
 
 // masking is a document that is being masked.
 type masking struct {

@@ -454,3 +454,39 @@ func TestOrderDrawnByLot(t *testing.T) {
 		}
 	}
 }
+
+// The kind of two documents that are the same but for noise is that of what may hide most.
+func TestUnlike(t *testing.T) {
+	const page = "<form><input name=csrf value=%s></form><p class=n>%d</p><p class=quote>%s</p><p>The end"
+	doc := func(token string, n int, quote string) []byte {
+		return fmt.Appendf(nil, page, token, n, quote)
+	}
+	was := doc("3f2a9c81d0b7", 7, "All is well.")
+	known := Positions{}
+	for _, now := range [][]byte{
+		doc("81d0b73f2a9c", 7, "All is well."), doc("3f2a9c81d0b7", 8, "All is well."),
+		doc("3f2a9c81d0b7", 7, "Nothing is, so far."),
+	} {
+		found, ok := Apart(was, now, nil)
+		if !ok {
+			t.Fatal("they differ elsewhere, too")
+		}
+		for _, d := range found {
+			known[d.Position] = d.At
+		}
+	}
+	for _, c := range []struct {
+		now  []byte
+		want Kind
+	}{
+		{doc("81d0b73f2a9c", 7, "All is well."), Token},
+		{doc("81d0b73f2a9c", 8, "All is well."), Number},
+		{doc("81d0b73f2a9c", 8, "And now for something else."), Region},
+		{doc("3f2a9c81d0b7", 7, "And now for something else."), Region},
+	} {
+		a, b, same := known.Same(was, c.now)
+		if kind, where := a.Unlike(&b); !same || kind != c.want || len(where) == 0 {
+			t.Errorf("%s: same %v, %v at %q, want %v", c.now, same, kind, where, c.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@
 package parse
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"time"
@@ -28,20 +29,21 @@ func MayBeVolatile(old *record.Resource, body []byte) bool {
 // change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
 // now has what was learned for the next time. What stands at known positions does not count, unless namesNew
 // says that it names a page that is new. The dates of a page that tells of others, and the entries of a
-// listing, are what it says: they count.
+// listing, are what it says: they count. noise is the kind of what differs in a kept one.
 func Compare(
 	now, old *record.Resource, body, stored []byte, known volatile.Positions, tells bool,
 	namesNew func(doc site.URL, refs [][]byte) bool,
-) (only, kept bool) {
+) (only, kept bool, noise volatile.Kind) {
 	if old.Listing && !sameEntries(old.URL, stored, body) {
-		return false, false
+		return false, false, 0
 	}
 	was, is, same := known.Same(stored, body)
 	switch {
 	case len(is.Hits)+len(was.Hits) == 0 || namesNew(now.URL, is.Named):
 	case same:
-		old.Reason = "differs only where each answer differs: " + volatile.Examples(is.Where())
-		return true, true
+		kind, where := was.Unlike(&is)
+		old.Reason = fmt.Sprintf("differs only where each answer differs: %s (%v)", volatile.Examples(where), kind)
+		return true, true, kind
 	default:
 		stored, body = was.Body, is.Body
 	}
@@ -51,18 +53,18 @@ func Compare(
 	})
 	switch {
 	case !ok, len(d.Templates) > 0 && (tells || old.Listing):
-		return false, false
+		return false, false, 0
 	case len(d.Templates) == 0:
 		old.Reason = "says the same in another way: " + volatile.Examples(d.Examples)
-		return true, true
+		return true, true, volatile.Age
 	case old.Volatile.Covers(d):
 		old.Volatile = old.Volatile.Kept()
 		old.Reason = "differs only in what always changes: " + volatile.Examples(d.Examples)
-		return true, true
+		return true, true, volatile.Number
 	}
 	now.Volatile = old.Volatile.Changed(d)
 	now.Reason = "differs only in what may change by itself: " + volatile.Examples(d.Examples)
-	return true, false
+	return true, false, 0
 }
 
 // sameEntries reports whether two bodies of a directory listing have the same entries.

@@ -38,7 +38,7 @@ func TestListingThatTellsTheTime(t *testing.T) {
 			Fetched: noon,
 		}
 		now := &record.Resource{URL: u, Fetched: noon + 24*3600}
-		if _, kept := Compare(now, old, c.now, was, nil, false, nil); kept != c.want {
+		if _, kept, _ := Compare(now, old, c.now, was, nil, false, nil); kept != c.want {
 			t.Errorf("%s: kept %v, want %v: %s", name, kept, c.want, old.Reason)
 		}
 	}

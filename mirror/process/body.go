@@ -14,6 +14,7 @@ import (
 
 	"mirrord/fetch"
 	"mirrord/fetch/robots"
+	"mirrord/internal/volatile"
 	"mirrord/mirror/parse"
 	"mirrord/mirror/render"
 	"mirrord/mirror/result"
@@ -68,7 +69,7 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 			r.SkipPlan.Noise.Came(answerOf(now.URL, head, body, r.Now()), revisit.IsKept)
 		}
 	case same && now.Source == "" && rec.Source == "":
-		if only, kept = r.onlyVolatile(now, rec, head, body); kept {
+		if only, kept, as.Noise = r.onlyVolatile(now, rec, head, body); kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
 		}
 	}
@@ -76,6 +77,7 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 		r.sameBody(rec, now)
 		return r.unchanged(rec, as)
 	}
+	as.Noise = 0
 	made := mayHaveNoise(now.MIME, head, body)
 	if observe(now, rec, only || isUnpacked(r, rec)) && !(made && parse.MayBeVolatile(rec, body)) {
 		blame(now, rec, &as)
@@ -176,40 +178,40 @@ func (r *reading) sameKind(now, old *record.Resource, body []byte) bool {
 // is replaced.
 func (r *reading) onlyVolatile(
 	now, old *record.Resource, h *fetch.Head, body []byte,
-) (only, kept bool) {
+) (only, kept bool, noise volatile.Kind) {
 	if l := r.Rules.ListAt(old.URL); l != nil && urls.IsSitemap(old) {
 		before, err := storedBody(r, old)
 		was, ok := l.Read(before)
 		if is, reads := l.Read(body); (err == nil) && ok && reads && profile.ShowsNone(was, is) {
 			old.Reason = "shows no change"
-			return true, true
+			return true, true, 0
 		}
-		return false, false
+		return false, false, 0
 	}
 	known := r.SkipPlan.Noise.Known(old.URL)
 	if samePacked(r.Bodies, known, old, h, body) {
 		old.Reason = "differs only in when it was packed, or where each answer differs"
-		return true, true
+		return true, true, volatile.Age
 	}
 	if isGzip(body) && isMade(h) {
 		changed(r.SkipPlan.Noise, now, old, h, answerOf(old.URL, h, body, r.Now()), false)
 	}
 	if !parse.MayBeVolatile(old, body) {
-		return false, false
+		return false, false, 0
 	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	fr, err := r.Frames.ReadFrame(p.r, old.At)
 	if err != nil {
-		return false, false
+		return false, false, 0
 	}
 	isFeed := relocate.Format(old.Format) == relocate.Feed
 	if isFeed && r.Rules.First.IsEdits(old.URL) && revisit.OnlyAged(fr.Body, body) {
 		old.Reason = "says nothing new: its last entries left it at most"
-		return true, true
+		return true, true, 0
 	}
 	tells := r.SkipPlan.Plan.Trusts(old.ID)
-	only, kept = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
+	only, kept, noise = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
 	came := answerOf(old.URL, h, body, r.Now())
 	came.Was = fr.Body
 	if !kept || old.Volatile.Due() {
@@ -225,13 +227,13 @@ func (r *reading) onlyVolatile(
 	case !kept || len(known.Parts(body)) == 0:
 	case r.SkipPlan.Noise.Edited(came, due):
 		now.Reason = "says in each answer what it did not say, among what each answer draws"
-		return false, false
+		return false, false, 0
 	case due && r.news.Load(): // it makes no version by itself
 		r.Notes.Add("parts of pages that each answer draws were stored again, beside what changed", now.URL)
 		now.Reason = "differs only in what each answer draws, which is stored again beside what changed in this run"
-		return true, false
+		return true, false, 0
 	}
-	return only, kept
+	return only, kept, noise
 }
 
 // restAge is how old the stored answer of a page is at least when it is replaced by one that differs in a gap
@@ -339,6 +341,7 @@ func (r *reading) sameBody(rec, now *record.Resource) {
 		rec.Name, rec.Changed = now.Name, r.Version
 	}
 	if now.Source == "" {
+		dropFickle(now, rec)
 		rec.ETag, rec.LastModified, rec.Expires, rec.Source = now.ETag, now.LastModified, now.Expires, ""
 		return
 	}
@@ -346,4 +349,16 @@ func (r *reading) sameBody(rec, now *record.Resource) {
 		rec.Status = 0
 	}
 	r.Provenance.SetHearsay(rec.ID)
+}
+
+// dropFickle takes from an answer with the stored body the validator that changed beside one that stayed, so
+// that it is not sent: to some servers both must match, and several servers behind one name have ETags of
+// their own. A Last-Modified is less sure than an ETag: it stays alone from the second time on.
+func dropFickle(now, old *record.Resource) {
+	switch tag, date := now.ETag == old.ETag, now.LastModified == old.LastModified; {
+	case tag && !date && now.ETag != "" && !old.NoETag:
+		now.LastModified = ""
+	case date && !tag && now.LastModified != "" && !old.NoDate && old.Observed > 0 && old.Recent == 0:
+		now.ETag = ""
+	}
 }

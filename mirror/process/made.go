@@ -56,13 +56,13 @@ func isPage(mime string) bool {
 
 // changed has a page that changed requested twice when a program may have made it. So may be one that differs
 // only in what may change by itself, with a hash for its ETag, or with an ETag that changed although its time
-// did not.
+// did not, and one that differs only where no reader sees it.
 func changed(p *revisit.Noise, now, old *record.Resource, h *fetch.Head, came revisit.PageAnswer, only bool) {
 	hash := h.ETag != "" && h.ETag != old.ETag && (h.LastModified == "" || now.LastModified == old.LastModified)
 	switch {
 	case isMade(h):
 		p.Came(came, revisit.IsOther)
-	case only && isPage(now.MIME) && hash:
+	case isPage(now.MIME) && ((only && hash) || p.IsUnseen(came)):
 		p.Came(came, revisit.IsNew)
 	}
 	p.Changed(old, came)

@@ -97,6 +97,8 @@ func secondOf(
 		MIME:    res.MIME,
 		Charset: res.Charset,
 		Data:    body,
+		Links:   res.Links(),
+		Refresh: res.Refresh(),
 		Now:     r.Now(),
 	})
 	out := &frontier.Second{URLs: []site.URL{}, Body: body[:min(len(body), mostChainText)]}

@@ -42,6 +42,10 @@ type Summary struct {
 	Requests  int64 `json:"requests"`
 	Fetched   int64 `json:"fetched"`
 	Unchanged int64 `json:"unchanged"`
+	// Noise are pages of Unchanged that came with another body, by the kind of what differs in it: each comes
+	// under the first of part, region, order, number, age and token. A real edit of that kind would be among
+	// them, but for tokens, which differ each time.
+	Noise map[string]int64 `json:"noise,omitempty"`
 	// Spared are requests that were not made, by the reason. Those of a listing, a sitemap or a lifetime are
 	// unchanged and counted there; those of a price, a rule or a budget are Skipped.
 	Spared  map[string]int64 `json:"spared,omitempty"`
@@ -122,6 +126,14 @@ func (s *Summary) Sparing() bool { return (s.Verdict == Complete) && (s.Asked < 
 func (s *Summary) ByEvidence() (n int64) {
 	for _, by := range [...]string{"listing", "sitemap", "expiry", "edits"} {
 		n += s.Spared[by]
+	}
+	return n
+}
+
+// OnlyNoise is how many pages Noise has.
+func (s *Summary) OnlyNoise() (n int64) {
+	for _, of := range s.Noise {
+		n += of
 	}
 	return n
 }

@@ -52,14 +52,13 @@ const NoiseFact = "places"
 
 // noiseFact is the value of NoiseFact.
 type noiseFact struct {
-	Idle      int            `json:"idle"`  // runs in a row that requested changed pages twice in vain
-	Tried     int            `json:"tried"` // the last of these runs
-	Shapes    []shapeFact    `json:"shapes,omitempty"`
-	Positions []PositionFact `json:"positions,omitempty"`
-	Redirects []string       `json:"redirects,omitempty"` // that lead elsewhere in each answer
-
-	Drawn []uint64             `json:"drawn,omitempty"` // texts of parts, see Edited
-	Parts map[string]*partFact `json:"parts,omitempty"` // by URL: what may be an edit
+	Idle      int                  `json:"idle"`  // runs in a row that requested changed pages twice in vain
+	Tried     int                  `json:"tried"` // the last of these runs
+	Shapes    []shapeFact          `json:"shapes,omitempty"`
+	Positions []PositionFact       `json:"positions,omitempty"`
+	Redirects []string             `json:"redirects,omitempty"` // that lead elsewhere in each answer
+	Drawn     []uint64             `json:"drawn,omitempty"`     // texts of parts, see Edited
+	Parts     map[string]*partFact `json:"parts,omitempty"`     // by URL: what may be an edit
 }
 
 // shapeFact is a template of which pages were requested twice.
@@ -76,10 +75,11 @@ type shapeFact struct {
 // Noise knows at which positions of the pages of a site each answer is another one. Safe for concurrent use,
 // but for Read.
 type Noise struct {
-	run   int
-	given volatile.Positions // by the profiles of the programs
-	ripe  atomic.Bool        // some page waits
-	known atomic.Pointer[knownNoise]
+	run      int
+	given    volatile.Positions // by the profiles of the programs
+	ripe     atomic.Bool        // some page waits
+	compared atomic.Int32       // pages of this run, see IsUnseen
+	known    atomic.Pointer[knownNoise]
 
 	mu        sync.Mutex
 	idle      int

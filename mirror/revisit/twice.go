@@ -3,6 +3,7 @@
 package revisit
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -55,6 +56,20 @@ func shapeOf(u site.URL, body []byte) uint64 {
 		h.WriteString("&")
 	}
 	return h.Sum64()
+}
+
+// mostCompared is how many pages of a run are compared to see whether readers see what changed.
+const mostCompared = 16
+
+// IsUnseen reports whether a page differs from the stored one only where no reader sees it, so that a program
+// may have made it although its validators are those of a file. It compares the first ones of a run.
+func (p *Noise) IsUnseen(a PageAnswer) bool {
+	if len(a.Was) == 0 || p.compared.Add(1) > mostCompared {
+		return false
+	}
+	found, ok := volatile.Apart(a.Was, a.Body, nil)
+	seen := slices.ContainsFunc(found, func(d volatile.Variation) bool { return d.Prose })
+	return ok && len(found) > 0 && !seen
 }
 
 // worth is of how many pages a second answer tells something, less with each that came before. The caller

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"mirrord/internal/volatile"
 	"mirrord/relocate"
 	"mirrord/scheduler/status"
 	"mirrord/store/record"
@@ -30,10 +31,16 @@ func (k EvidenceKind) String() string { return [...]string{"listing", "sitemap",
 // guessCounts count addresses in scripts.
 type guessCounts struct{ Guesses, GuessGone, GuessFound atomic.Int64 }
 
+// sameCounts are counts of unchanged URLs: those that evidence spared, and pages with noise.
+type sameCounts struct {
+	Spared [EvidenceKinds]atomic.Int64
+	Noise  [volatile.Kinds]atomic.Int64 // see Account.Noise
+}
+
 // Counts are counted by workers as they go. The zero value is ready.
 type Counts struct {
 	guessCounts
-	Spared [EvidenceKinds]atomic.Int64
+	sameCounts
 
 	Requests, Fetched, Unchanged, Redirected, Gone, Failed atomic.Int64
 	Disallowed, Trapped, Refused                           atomic.Int64
@@ -114,14 +121,15 @@ func WithoutLinks(rec *record.Resource, as Account) *Finding {
 // origin.
 type Account struct {
 	Tally    Tally
-	Failed   string   // why the URL is listed among the failures; "" when it is not
-	Lost     bool     // the origin failed to give the URL: one more of the origin's troubles
-	Refused  bool     // a failure that another request will not mend, and no trouble of the origin
-	Stale    bool     // the validators stayed the same although the body changed
-	Bytes    int64    // of the body that came
-	Room     Room     // how much more the mirror has with this finding
-	Reserved bool     // Room was counted before the links of the document were followed
-	Notes    []string // kinds of notes under which the summary lists the URL
+	Noise    volatile.Kind // of what differs in a page that counts as unchanged; 0: nothing does
+	Failed   string        // why the URL is listed among the failures; "" when it is not
+	Lost     bool          // the origin failed to give the URL: one more of the origin's troubles
+	Refused  bool          // a failure that another request will not mend, and no trouble of the origin
+	Stale    bool          // the validators stayed the same although the body changed
+	Bytes    int64         // of the body that came
+	Room     Room          // how much more the mirror has with this finding
+	Reserved bool          // Room was counted before the links of the document were followed
+	Notes    []string      // kinds of notes under which the summary lists the URL
 	// Disallowed are the records of new URLs that the document names and robots.txt forbids.
 	Disallowed []record.Resource
 	// Needed are URLs outside of the mirror that the document needs to be shown, which had not been noted.
@@ -170,6 +178,9 @@ func (s *Counts) CountAside() {
 func (s *Counts) Account(a *Account) {
 	s.Count(a.Tally)
 	s.Bytes.Add(a.Bytes)
+	if a.Noise > 0 {
+		s.Noise[a.Noise].Add(1)
+	}
 	if !a.Reserved {
 		s.Hold(a.Room)
 	}

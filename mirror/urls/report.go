@@ -2,7 +2,10 @@
 
 package urls
 
-import "mirrord/mirror/result"
+import (
+	"mirrord/internal/volatile"
+	"mirrord/mirror/result"
+)
 
 // Report writes the counts into a summary. What evidence spared counts as unchanged.
 func (s *Counts) Report(sum *result.Summary) {
@@ -12,6 +15,14 @@ func (s *Counts) Report(sum *result.Summary) {
 	sum.FirstGone, sum.Other = s.FirstGone.Load(), s.Other.Load()
 	sum.Bytes, sum.Wire, sum.Relocated = s.Bytes.Load(), s.Wire.Load(), s.Relocated.Load()
 	sum.SameText, sum.NearText = s.SameText.Load(), s.NearText.Load()
+	for k := range s.Noise {
+		if n := s.Noise[k].Load(); n > 0 {
+			if sum.Noise == nil {
+				sum.Noise = map[string]int64{}
+			}
+			sum.Noise[volatile.Kind(k).String()] = n
+		}
+	}
 	for k := range EvidenceKinds {
 		n := s.Spared[k].Load()
 		if n == 0 {
