@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"mirrord/site"
 	"mirrord/store/away"
-	"mirrord/store/blobs"
 	"mirrord/store/bodies"
 	"mirrord/store/db"
 	"mirrord/store/disk"
@@ -34,13 +34,23 @@ func counted(s *State, root *os.Root, name string, segment *log.Readable) (resul
 		return 0, false, err
 	}
 	defer func() { err = errors.Join(err, packs.Close()) }()
-	look := &bodyLook{
-		packs:  packs,
-		blobs:  s.Bodies,
-		frames: bodies.NewFrameReader(),
+	frames := bodies.NewFrameReader()
+	lost := func(d record.RawDone) bool { // its body is not there, or wrong
+		var r record.Resource
+		err := d.Decode(&r)
+		switch {
+		case err != nil, r.Outcome != site.Fetched:
+		case r.Body == record.PackBody:
+			_, err = packs.Frame(frames, r.At)
+		case r.Body == record.BlobBody:
+			return !s.Bodies.IsThere(r.Digest, r.Size)
+		}
+		return err != nil
 	}
 	err = log.Payloads(segment.File, entries, func(e log.Entry, payload []byte) error {
-		if !look.hasAll(payload) {
+		var b record.LogBatch
+		whole := len(payload) >= record.EndSize && b.Decode(payload[record.EndSize:]) == nil
+		if !whole || slices.ContainsFunc(b.Done, lost) {
 			segment.CutAt(e.Off)
 			cut = true
 			return errCut
@@ -99,42 +109,6 @@ func cutLog(s *State, root *os.Root, name string) (last uint64, err error) {
 		err = errors.Join(f.Truncate(whole.End()), f.Close())
 	}
 	return whole.Last(), disk.Err("cut log", err)
-}
-
-type bodyLook struct {
-	packs  *bodies.Packs
-	blobs  *blobs.Blobs
-	frames *bodies.FrameReader
-}
-
-func (l *bodyLook) hasAll(payload []byte) bool {
-	var b record.LogBatch
-	if len(payload) < record.EndSize || b.Decode(payload[record.EndSize:]) != nil {
-		return false
-	}
-	for i := range b.Done {
-		if !l.has(&b.Done[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// has reports whether the body of a result is there, and right.
-func (l *bodyLook) has(d *record.RawDone) bool {
-	var r record.Resource
-	switch err := d.Decode(&r); {
-	case err != nil:
-		return false
-	case r.Outcome != site.Fetched:
-		return true
-	case r.Body == record.PackBody:
-		_, err := l.packs.Frame(l.frames, r.At)
-		return err == nil
-	case r.Body == record.BlobBody:
-		return l.blobs.IsThere(r.Digest, r.Size)
-	}
-	return true
 }
 
 // openJournal reads the journal of a site for a view. ok is false when the log was begun again since the

@@ -22,9 +22,9 @@ func NewEncoder(window int, options ...zstd.EOption) *zstd.Encoder {
 }
 
 // NewDecoder returns a decoder of frames of at most so many bytes, for one goroutine.
-func NewDecoder(most uint64) *zstd.Decoder {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-		zstd.WithDecoderMaxMemory(most))
+func NewDecoder(most uint64, options ...zstd.DOption) *zstd.Decoder {
+	dec, err := zstd.NewReader(nil, append([]zstd.DOption{zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(most)}, options...)...)
 	if err != nil {
 		panic(err) // the options are constants
 	}

@@ -5,11 +5,8 @@ package publish
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"time"
@@ -94,27 +91,19 @@ func (d *Draft) clear() error {
 		}
 		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 	}
-	f, err := tree.Open(phm.FilesName)
-	if err != nil {
-		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
-	}
-	defer f.Close()
-	digest := sha256.New()
 	t, ids := d.plan.Table, d.plan.Files
 	var drop []string
-	for line, err := range phm.Files(io.TeeReader(f, digest)) {
-		if err != nil {
-			return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
-		}
+	err = render.ScanTable(tree, meta, func(line *phm.File) error {
 		for len(ids) > 0 && t.Path(ids[0]) < line.Path {
 			ids = ids[1:]
 		}
 		if len(ids) == 0 || t.Path(ids[0]) != line.Path {
 			drop = append(drop, line.Path)
 		}
-	}
-	if (meta.TableSum != "") && meta.TableSum != hex.EncodeToString(digest.Sum(nil)) {
-		return fmt.Errorf("%s: %w: %s has another digest of it", phm.FilesName, disk.ErrDamaged, phm.MetaName)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 	}
 	for _, p := range drop {
 		if err := d.tree.Remove(p); err != nil {

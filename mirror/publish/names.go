@@ -4,10 +4,7 @@ package publish
 
 import (
 	"bytes"
-	"errors"
 	"log/slog"
-	"slices"
-	"sync"
 
 	"mirrord/mirror/render"
 	"mirrord/mirror/urls"
@@ -41,16 +38,15 @@ func AssignNames(n Naming) (Names, error) {
 	t := n.Table
 	namer := phm.NewNamer(n.Layout, int(t.Len()))
 	fresh := n.reserve(namer)
-	var sorted []uint32
-	var wg sync.WaitGroup
-	wg.Go(func() { sorted = urls.Sorted(slices.Clone(fresh), t.URL, phm.Compare) })
 	w, err := n.findTwins(fresh)
-	offered, errNames := n.offered(fresh)
-	wg.Wait()
-	if err := errors.Join(err, errNames); err != nil {
+	if err != nil {
 		return Names{}, err
 	}
-	for _, id := range sorted {
+	offered, err := n.offered(fresh)
+	if err != nil {
+		return Names{}, err
+	}
+	for _, id := range urls.Sorted(fresh, t.URL, phm.Compare) {
 		if n.share(w, id) {
 			continue
 		}
@@ -66,26 +62,32 @@ func AssignNames(n Naming) (Names, error) {
 func (n *Naming) offered(fresh []uint32) (map[uint32]string, error) {
 	names := map[uint32]string{}
 	for _, id := range fresh {
-		if !phm.NeedsName(n.Table.MIME(id)) {
-			continue
+		if phm.NeedsName(n.Table.MIME(id)) {
+			names[id] = ""
 		}
-		names[id] = ""
+	}
+	return names, recorded(n, names, func(rec *record.Resource, _ bool) { names[rec.ID] = rec.Name })
+}
+
+// recorded calls take for the stored records of the keys of a map, and then for those written since.
+func recorded[T any](n *Naming, of map[uint32]T, take func(rec *record.Resource, stored bool)) error {
+	if len(of) == 0 {
+		return nil
+	}
+	for id := range of {
 		rec, ok, err := n.Records.Get(n.Table.URL(id))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if ok {
-			names[id] = rec.Name
+			take(&rec, true)
 		}
 	}
-	if len(names) == 0 {
-		return nil, nil
-	}
 	wanted := func(id uint32) bool {
-		_, ok := names[id]
+		_, ok := of[id]
 		return ok
 	}
-	return names, n.Journal(wanted, func(rec *record.Resource) { names[rec.ID] = rec.Name })
+	return n.Journal(wanted, func(rec *record.Resource) { take(rec, false) })
 }
 
 // reserve reserves the mirror paths that are given, and returns the resources of the mirror that have none.
@@ -171,30 +173,14 @@ func (n *Naming) findTwins(fresh []uint32) (*twins, error) {
 			w.rec[id], w.rec[other] = twin{}, twin{}
 		}
 	}
-	if len(w.of) == 0 {
-		return w, nil
-	}
-	take := func(rec *record.Resource, shared bool) {
+	return w, recorded(n, w.rec, func(rec *record.Resource, stored bool) {
+		pathless := rec.InSet && rec.Path == ""
 		w.rec[rec.ID] = twin{
 			body:     twinBody{rec.Digest, rec.MIME, rec.Charset, rec.Source},
-			shared:   shared,
-			imported: rec.InSet && (rec.Fetched == 0) && rec.Path == "",
+			shared:   (stored && pathless) || (!stored && w.rec[rec.ID].shared),
+			imported: pathless && (rec.Fetched == 0),
 		}
-	}
-	for id := range w.rec {
-		rec, ok, err := n.Records.Get(n.Table.URL(id))
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			take(&rec, rec.InSet && rec.Path == "")
-		}
-	}
-	wanted := func(id uint32) bool {
-		_, ok := w.rec[id]
-		return ok
-	}
-	return w, n.Journal(wanted, func(rec *record.Resource) { take(rec, w.rec[rec.ID].shared) })
+	})
 }
 
 // share decides whether a resource without a path shares the file of its twin, or takes over its path

@@ -9,11 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"mirrord/internal/regular"
@@ -28,8 +26,6 @@ type Blobs struct {
 	spool   *Spool
 	durable bool // Sync has something to do
 	away    func([32]byte) (*LeftBody, error)
-	dirs    [256]atomic.Bool // two-digit folders known to exist
-
 	mu      sync.Mutex
 	fresh   map[string]struct{} // names put since the last sync; where nothing is synced, of some that came
 	newDirs bool                // a two-digit folder was made since the last sync
@@ -107,7 +103,7 @@ func (b *Blobs) IsThere(d [32]byte, size int64) bool {
 	if right, err := HasDigest(all, d); (err != nil) || !right {
 		return false
 	}
-	if st, err := f.Stat(); err != nil || !b.durable || disk.ChangedWithin(st, syncedAfter) {
+	if st, err := f.Stat(); err != nil || !b.durable || time.Since(disk.Changed(st)) < syncedAfter {
 		b.settled(name)
 	}
 	return true
@@ -137,7 +133,7 @@ func (b *Blobs) Here(d [32]byte) bool {
 func (b *Blobs) look(d [32]byte) (fs.FileInfo, error) {
 	name := blobName(d)
 	fi, err := b.dir.Root.Lstat(name)
-	if err == nil && b.durable && disk.ChangedWithin(fi, syncedAfter) {
+	if err == nil && b.durable && time.Since(disk.Changed(fi)) < syncedAfter {
 		b.settled(name)
 	}
 	return fi, err
@@ -152,19 +148,16 @@ func blobName(d [32]byte) string {
 }
 
 func (b *Blobs) mkdir(d [32]byte) error {
-	if b.dirs[d[0]].Load() {
+	err := b.dir.Root.Mkdir(hex.EncodeToString(d[:1]), 0o755)
+	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	switch err := b.dir.Root.Mkdir(hex.EncodeToString(d[:1]), 0o755); {
-	case err == nil:
+	if err == nil {
 		b.mu.Lock()
+		defer b.mu.Unlock()
 		b.newDirs = true
-		b.mu.Unlock()
-	case !errors.Is(err, fs.ErrExist):
-		return err
 	}
-	b.dirs[d[0]].Store(true)
-	return nil
+	return err
 }
 
 // Put keeps a body, whose digest the caller has computed, with a modification time. One that is there is left
@@ -252,17 +245,14 @@ func (b *Blobs) PutFile(d [32]byte, dir regular.Root, path string) error {
 // Open returns the first n bytes of a body, fewer when it ends before; n < 0 is all of it. fs.ErrNotExist
 // when it is missing. The caller closes it.
 func (b *Blobs) Open(d [32]byte, n int64) (io.ReadCloser, error) {
-	f, err := b.AsFile(d)
-	if err != nil {
-		return nil, err
-	}
-	if n < 0 {
-		n = math.MaxInt64
+	f, err := b.OpenFile(d)
+	if err != nil || n < 0 {
+		return f, err
 	}
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(knownFile{f}, n), f}, nil
+	}{io.LimitReader(f, n), f}, nil
 }
 
 // AsFile opens a body, which must not be written to; fs.ErrNotExist when it is missing. It fetches one that
@@ -285,19 +275,6 @@ func (b *Blobs) Delete(d [32]byte) error {
 	}
 	b.unsettle(name)
 	return nil
-}
-
-func CopyInto(dir *os.Root, name string, src io.Reader, mtime time.Time) error {
-	dst, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	err = errors.Join(err, dst.Close())
-	if err == nil {
-		err = dir.Chtimes(name, mtime, mtime)
-	}
-	return err
 }
 
 // manyFresh is how many blobs are synced one by one; more are synced by one call for the whole file system.

@@ -21,7 +21,7 @@ type knownFile struct{ f *os.File }
 
 func (k knownFile) Read(p []byte) (int, error) {
 	n, err := k.f.Read(p)
-	return n, disk.LostBytes(err)
+	return n, disk.Unreadable(err)
 }
 
 func (k knownFile) Seek(offset int64, whence int) (int64, error) { return k.f.Seek(offset, whence) }
@@ -41,24 +41,31 @@ func (b *Blobs) OpenFile(digest [32]byte) (fs.File, error) {
 // whether it is missing now. Trees that it is linked into keep it; Relink follows. A body that is right is
 // left.
 func (b *Blobs) Discard(digest [32]byte) (missing bool, err error) {
-	f, err := b.Open(digest, -1)
-	if errors.Is(err, fs.ErrNotExist) {
+	right, err := b.IsRight(digest, nil)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return true, nil
+	case errors.Is(err, ErrAway):
+		return false, err
+	case right:
+		return false, nil
 	}
-	if errors.Is(err, ErrAway) {
+	err = b.Delete(digest)
+	return err == nil, err
+}
+
+// IsRight reads a body, by what through makes of it if not nil, and reports whether it has its digest.
+// fs.ErrNotExist when it is missing.
+func (b *Blobs) IsRight(digest [32]byte, through func(io.Reader) io.Reader) (bool, error) {
+	f, err := b.OpenFile(digest)
+	if err != nil {
 		return false, err
 	}
-	if err == nil {
-		right, err := HasDigest(f, digest)
-		f.Close()
-		if err == nil && right {
-			return false, nil
-		}
+	defer f.Close()
+	if through == nil {
+		return HasDigest(f, digest)
 	}
-	if err := b.Delete(digest); err != nil {
-		return false, err
-	}
-	return true, nil
+	return HasDigest(through(f), digest)
 }
 
 // HasDigest reads everything and reports whether it has the digest.
@@ -86,25 +93,14 @@ func (u stopped) Read(p []byte) (int, error) {
 // Place makes name within a folder a file with a body: another name of it, or a copy where that is not
 // possible. fs.ErrExist when the name is taken.
 func (b *Blobs) Place(digest [32]byte, dir *disk.OpenDir, name string) error {
-	err := disk.Linkat(b.dir.FD, blobName(digest), dir.FD, name)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
+	err := disk.LinkOrCopy(b.dir, blobName(digest), dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = b.Bring(digest, err); err == nil {
+			err = disk.LinkOrCopy(b.dir, blobName(digest), dir, name)
+		}
 	}
-	f, err := b.AsFile(digest) // it may come from a depot now
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("blob %x: %w: it is missing", digest[:6], disk.ErrDamaged)
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	err = disk.Linkat(b.dir.FD, blobName(digest), dir.FD, name)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	fi, err := f.Stat() // too many links, or a file system without them
-	if err == nil {
-		err = CopyInto(dir.Root.Root, name, f, fi.ModTime())
 	}
 	return disk.Unreadable(err)
 }

@@ -67,8 +67,7 @@ type Parts struct {
 
 	mu     sync.Mutex
 	looked bool
-	folder *disk.OpenDir       // nil before looked, and as long as there is no folder
-	have   map[string]struct{} // URLs
+	folder *disk.OpenDir // nil before looked, and as long as there is no folder
 }
 
 func OpenParts(spool *Spool, of PartsOf) *Parts { return &Parts{site: of, spool: spool} }
@@ -103,19 +102,17 @@ func (s *Parts) openParts(create bool) error {
 	if err != nil {
 		return disk.Err("open parts", err)
 	}
-	have := map[string]struct{}{}
 	err = eachPart(r, func(name string, n *partNote) error {
 		if n == nil {
 			return r.Remove(name)
 		}
-		have[n.URL] = struct{}{}
 		return nil
 	})
 	if err != nil {
 		d.Close()
 		return disk.Err("read parts", err)
 	}
-	s.folder, s.have = d, have
+	s.folder = d
 	return nil
 }
 
@@ -192,7 +189,6 @@ func (s *Parts) Keep(w *BlobWriter, url string, about []byte) error {
 		if errors.Is(err, unix.EXDEV) {
 			err, w.part = nil, &part{}
 		} else if err == nil {
-			s.have[url] = struct{}{}
 			w.dir, w.name, w.part = s.folder, name+partBody, &part{of: s, url: url, about: about}
 		}
 	}
@@ -260,9 +256,6 @@ func (w *BlobWriter) Leave() error {
 
 func (w *BlobWriter) forget() {
 	if w.IsPart() {
-		w.part.of.mu.Lock()
-		defer w.part.of.mu.Unlock()
-		delete(w.part.of.have, w.part.url)
 		w.dir.Root.Remove(partName(w.part.url) + partJSON)
 	}
 }
@@ -273,11 +266,8 @@ func (w *BlobWriter) forget() {
 func (s *Parts) Take(ctx context.Context, url string) (w *BlobWriter, about []byte, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.openParts(false); err != nil {
+	if err := s.openParts(false); err != nil || s.folder == nil {
 		return nil, nil, err
-	}
-	if _, ok := s.have[url]; !ok {
-		return nil, nil, nil
 	}
 	name := partName(url)
 	n, err := readNote(s.folder.Root.Root, name+partJSON)
@@ -347,9 +337,8 @@ func (s *Parts) reopenPart(
 	return nil, err
 }
 
-// dropPart deletes a part. The caller holds mu.
+// dropPart deletes a part, which may be missing.
 func (s *Parts) dropPart(url string) error {
-	delete(s.have, url)
 	dir, name := s.folder.Root.Root, partName(url)
 	err := errors.Join(disk.RemoveIn(dir, name+partJSON), disk.RemoveIn(dir, name+partBody))
 	return disk.Err("drop part", err)
@@ -389,7 +378,6 @@ func (s *Parts) Collect(dry bool, drop func(url string, grown time.Time) bool) (
 			}
 			f.Parts++
 			names = append(names, strings.TrimSuffix(name, partJSON)+partBody)
-			delete(s.have, n.URL)
 		}
 		for _, name := range names {
 			fi, err := r.Lstat(name)

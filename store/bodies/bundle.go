@@ -86,9 +86,8 @@ const decodeSlack = 64
 type unpackedBundles struct {
 	most int // of them
 
-	mu    sync.Mutex
-	list  []*unpackedBundle // the one that was used last at the end
-	spare []byte            // the memory of one that was dropped
+	mu   sync.Mutex
+	list []*unpackedBundle // the one that was used last at the end
 }
 
 // unpackedBundle is one of them.
@@ -129,16 +128,8 @@ func (c *unpackedBundles) add(u *unpackedBundle) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.list = append(c.list, u); len(c.list) > c.most {
-		c.spare = c.list[0].out
 		c.list = slices.Delete(c.list, 0, 1)
 	}
-}
-
-func (c *unpackedBundles) buffer() (b []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	b, c.spare = c.spare, nil
-	return b[:0]
 }
 
 // drop forgets the bundles of a pack, all when it is 0.
@@ -156,8 +147,8 @@ func placeOf(frame record.Place, doc uint32, count int) record.Place {
 	return frame
 }
 
-func (r *FrameReader) unbundle(out, raw []byte, x *bundleIndex) ([]byte, error) {
-	got, err := r.dec.DecodeAll(raw[x.start:], slices.Grow(out, x.size()+decodeSlack))
+func (r *FrameReader) unbundle(raw []byte, x *bundleIndex) ([]byte, error) {
+	got, err := r.dec.DecodeAll(raw[x.start:], make([]byte, 0, x.size()+decodeSlack))
 	if err != nil {
 		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
@@ -180,7 +171,7 @@ func (p *Packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 			x, err = parseBundle(raw)
 		}
 		if err == nil {
-			out, err = r.unbundle(p.unpacked.buffer(), raw, &x)
+			out, err = r.unbundle(raw, &x)
 		}
 		if err != nil {
 			return nil, err
@@ -189,7 +180,7 @@ func (p *Packs) document(r *FrameReader, at record.Place) ([]byte, error) {
 		doc, err = u.append(r.out[:0], at.Doc)
 		p.unpacked.add(u)
 	}
-	r.out = r.kept(doc)
+	r.out = kept(doc)
 	return doc, err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"mirrord/internal/zst"
 	"mirrord/store/disk"
 	"mirrord/store/record"
 )
@@ -73,20 +74,17 @@ func (d *DeltaHeader) Start() int {
 
 // Put writes the header of the delta into the space for it in a frame, and seals the frame.
 func (d *DeltaHeader) Put(raw []byte) {
-	le, b := binary.LittleEndian, raw[HeaderSize:]
+	le := binary.LittleEndian
 	copy(raw, deltaMagic)
+	b := le.AppendUint32(raw[:HeaderSize], d.Base.Pack)
+	b = le.AppendUint64(b, uint64(d.Base.Off))
+	b = le.AppendUint32(b, d.Base.Len)
 	if d.Base.Doc > 0 {
 		copy(raw, manyDeltaMagic)
+		b = le.AppendUint32(b, d.Base.Doc)
 	}
-	le.PutUint32(b, d.Base.Pack)
-	le.PutUint64(b[4:], uint64(d.Base.Off))
-	le.PutUint32(b[12:], d.Base.Len)
-	if b = b[16:]; d.Base.Doc > 0 {
-		le.PutUint32(b, d.Base.Doc)
-		b = b[4:]
-	}
-	le.PutUint32(b, d.Sum)
-	b[4] = d.Depth
+	b = le.AppendUint32(b, d.Sum)
+	raw[len(b)] = d.Depth
 	seal(raw)
 }
 
@@ -165,7 +163,7 @@ func (p *Packs) unpack(r *FrameReader, at record.Place, depth int) ([]byte, erro
 	}
 	out, err := r.decodeOver(packed, base, r.other[:0])
 	if err == nil {
-		r.out, r.other = r.kept(out), r.out
+		r.out, r.other = kept(out), r.out
 	}
 	return out, err
 }
@@ -189,8 +187,8 @@ func (p *Packs) base(r *FrameReader, d *DeltaHeader) ([]byte, error) {
 	return out, err
 }
 
-// kept is the buffer b if it is small enough to be used for the next frame.
-func (r *FrameReader) kept(b []byte) []byte {
+// kept is a buffer if it is small enough to be used for the next frame.
+func kept(b []byte) []byte {
 	if cap(b) > maxKept {
 		return nil
 	}
@@ -200,14 +198,10 @@ func (r *FrameReader) kept(b []byte) []byte {
 // decodeOver unpacks the payload of a delta whose base has the payload dict, appending to out, which must
 // not overlap them.
 func (r *FrameReader) decodeOver(payload, dict, out []byte) ([]byte, error) {
-	var err error
 	if r.over == nil {
-		r.over, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(maxDelta),
-			zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderDictRaw(0, dict))
-	} else {
-		err = r.over.ResetWithOptions(nil, zstd.WithDecoderDictRaw(0, dict))
+		r.over = zst.NewDecoder(maxDelta, zstd.WithDecoderMaxWindow(maxWindow))
 	}
+	err := r.over.ResetWithOptions(nil, zstd.WithDecoderDictRaw(0, dict))
 	if err == nil {
 		out, err = r.over.DecodeAll(payload, out)
 	}

@@ -91,9 +91,7 @@ func (w *FrameWriter) over(p *Packs, at record.Place, small int) []byte {
 			zstd.WithEncoderDictRaw(0, dict))
 		b = large.EncodeAll(payload, b)
 	}
-	if w.delta = b; cap(b) > maxKept {
-		w.delta = nil
-	}
+	w.delta = kept(b)
 	full, err := p.liveBytes([]record.Place{at})
 	if err != nil || int64(len(b)) > full*int64(len(payload))/int64(len(dict))*3/5 {
 		return nil
@@ -102,7 +100,7 @@ func (w *FrameWriter) over(p *Packs, at record.Place, small int) []byte {
 	if err != nil || !bytes.Equal(back, payload) { // all that is ever read depends on it
 		return nil
 	}
-	w.base.other = w.base.kept(back)
+	w.base.other = kept(back)
 	d.Put(b)
 	return b
 }

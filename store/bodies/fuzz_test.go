@@ -85,7 +85,6 @@ func FuzzHeadsFile(f *testing.F) {
 		if err := os.WriteFile(filepath.Join(root.Name(), HeadsFile(1)), b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		clear(made.older)
 		made.Packs.unpacked.drop(0)
 		at := record.HeadPlace{File: 1, Off: int64(off)}
 		h, err := made.Read(url, at)

@@ -47,7 +47,7 @@ func waits(at record.Place) bool { return at.Pack == gatheredPack }
 func (s *Frames) write() {
 	if len(s.ends) > 0 && s.failed == nil {
 		var at record.Place
-		s.frame = s.encoder.frame(s.frame[:0], s.raw, s.ends)
+		s.frame = s.encoder.documents(s.frame[:0], s.raw, s.ends)
 		if at, s.failed = s.Append(s.frame); s.failed == nil {
 			s.written = append(s.written, bundlePlace{at, len(s.ends)})
 		}

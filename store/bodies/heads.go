@@ -38,9 +38,8 @@ const (
 type HeadFiles struct {
 	*Packs
 
-	mu    sync.Mutex
-	older map[uint32]bool // files of older versions, of those that were looked at
-	r     *FrameReader    // nil before the first is read
+	mu sync.Mutex
+	r  *FrameReader
 
 	enc  *frameEncoder // of the site
 	raw  []byte        // of the bundle to come
@@ -58,7 +57,7 @@ func (s *Frames) OpenHeads(site *os.Root) (*HeadFiles, error) {
 	p := Open(own, nil)
 	p.name, p.Max = HeadsFile, maxHeadsFile
 	p.unpacked.most = headsCached
-	return &HeadFiles{Packs: p, older: map[uint32]bool{}, enc: &s.encoder}, nil
+	return &HeadFiles{Packs: p, r: NewFrameReader(), enc: &s.encoder}, nil
 }
 
 // HeadsFile is the name of the file of heads with a number.
@@ -71,10 +70,10 @@ func (f *HeadFiles) Read(url string, at record.HeadPlace) (h *heads.Head, err er
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	older, err := f.isOlder(at.File)
+	magic, err := f.magic(at.File)
 	switch {
 	case err != nil:
-	case older:
+	case magic == olderMagic:
 		h, err = f.readOlder(url, at)
 	default:
 		h, err = f.readBundled(url, at)
@@ -103,20 +102,15 @@ func (f *HeadFiles) readBundled(url string, at record.HeadPlace) (*heads.Head, e
 // stored returns what lies at a place, also when its bundle was not written yet. It is valid until the next
 // call.
 func (f *HeadFiles) stored(at record.HeadPlace) ([]byte, error) {
-	doc := int(at.Off % headsAtOnce)
-	if num, size := f.Where(); at.File == num && at.Off/headsAtOnce == size && doc < len(f.ends) {
-		from := uint32(0)
-		if doc > 0 {
-			from = f.ends[doc-1]
+	doc := uint32(at.Off%headsAtOnce) + 1
+	if num, size := f.Where(); at.File == num && at.Off/headsAtOnce == size {
+		if from, to, ok := (&bundleIndex{ends: f.ends}).bounds(doc); ok {
+			return f.raw[from:to], nil
 		}
-		return f.raw[from:f.ends[doc]], nil
 	}
 	p, err := f.bundle(at)
 	if err != nil {
 		return nil, err
-	}
-	if f.r == nil {
-		f.r = NewFrameReader()
 	}
 	return f.document(f.r, p)
 }
@@ -213,29 +207,11 @@ func (f *HeadFiles) Flush() (note []byte, err error) {
 
 // Bundled returns the place of a head that was read in its bundle; false says that an older version wrote it.
 func (f *HeadFiles) Bundled(at record.HeadPlace) (record.Place, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.older[at.File] {
+	if magic, err := f.magic(at.File); err != nil || magic == olderMagic {
 		return record.Place{}, false
 	}
 	p, err := f.bundle(at)
 	return p, err == nil
-}
-
-// Skip begins a file behind the one with a number, and returns the number of the file before it.
-func (f *HeadFiles) Skip(last uint32) (before uint32, err error) {
-	for err == nil && before < last {
-		before, _ = f.Where()
-		err = f.Finish()
-	}
-	return before, err
-}
-
-func (f *HeadFiles) Remove(n uint32) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.older, n)
-	return f.Packs.Remove(n)
 }
 
 func (f *HeadFiles) Close() error {
@@ -304,18 +280,15 @@ func (f *HeadFiles) again(url string, h *heads.Head, was record.HeadPlace) recor
 // news returns what the head at a place becomes by an answer; nil when that says nothing new.
 func (f *HeadFiles) news(url string, h *heads.Head, was record.HeadPlace) (*heads.Head, error) {
 	prev, err := f.Read(url, was)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case h.Code() != http.StatusNotModified:
-		if prev.Same(h) {
-			h = nil
-		}
-		return h, nil
 	}
-	now, changed := prev.Freshened(h)
+	now, changed := h, !prev.Same(h)
+	if h.Code() == http.StatusNotModified {
+		now, changed = prev.Freshened(h)
+	}
 	if !changed {
-		now = nil
+		return nil, nil
 	}
 	return now, nil
 }

@@ -31,20 +31,6 @@ const (
 	olderDepth = 4       // bases below one another
 )
 
-// isOlder reports whether an older version wrote a file. The caller holds mu.
-func (f *HeadFiles) isOlder(n uint32) (bool, error) {
-	is, known := f.older[n]
-	if known {
-		return is, nil
-	}
-	magic, err := f.magic(n)
-	is = magic == olderMagic
-	if magic != "" {
-		f.older[n] = is
-	}
-	return is, err
-}
-
 func (f *HeadFiles) readOlder(url string, at record.HeadPlace) (*heads.Head, error) {
 	file, err := f.File(at.File)
 	if err != nil {

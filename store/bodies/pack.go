@@ -25,10 +25,11 @@ import (
 // A pack is a sequence of frames, which package store describes. The links of a document name other URLs by
 // their numbers in site.db.
 const (
-	frameMagic = "mPk1"    // in zstd
-	quickMagic = "mPq1"    // in S2: of a one-off mirror, what has no rest
-	plainMagic = "mPr1"    // as it came: of a one-off mirror during a run
-	HeaderSize = 12        // bytes of a header
+	frameMagic = "mPk1" // in zstd
+	quickMagic = "mPq1" // in S2: of a one-off mirror, what has no rest
+	plainMagic = "mPr1" // as it came: of a one-off mirror during a run
+	HeaderSize = 12     // bytes of a header
+	noHeader   = "\x00\x00\x00\x00\x00\x00\x00\x00"
 	fullWindow = 1 << 20   // in which a payload is compressed
 	maxPack    = 256 << 20 // bytes after which a new pack is begun
 	maxFrame   = 1<<31 - 1 // bytes of a payload that is believed: a body of 1 GiB with its links
@@ -72,9 +73,10 @@ type frameEncoder struct {
 	delta *zstd.Encoder // nil until there is a delta
 }
 
-func (e *frameEncoder) full(b, payload []byte) []byte {
+// frame appends a frame to b, of a payload in zstd behind an index.
+func (e *frameEncoder) frame(b []byte, magic string, index, payload []byte) []byte {
 	at := len(b)
-	b = append(b, frameMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	b = append(append(b, magic+noHeader...), index...)
 	b = e.append(b, payload)
 	seal(b[at:])
 	return b
@@ -82,23 +84,18 @@ func (e *frameEncoder) full(b, payload []byte) []byte {
 
 // bundle appends the bundle of documents, of which raw has the payloads and ends says where each ends, to b.
 func (e *frameEncoder) bundle(b, raw []byte, ends []uint32) []byte {
-	at := len(b)
-	b = append(b, bundleMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(ends)))
-	last := uint32(0)
+	index, last := binary.LittleEndian.AppendUint32(nil, uint32(len(ends))), uint32(0)
 	for _, end := range ends {
-		b = binary.AppendUvarint(b, uint64(end-last))
+		index = binary.AppendUvarint(index, uint64(end-last))
 		last = end
 	}
-	b = e.append(b, raw)
-	seal(b[at:])
-	return b
+	return e.frame(b, bundleMagic, index, raw)
 }
 
-// frame is bundle, or the ordinary frame when it is one document.
-func (e *frameEncoder) frame(b, raw []byte, ends []uint32) []byte {
+// documents is bundle, or the ordinary frame when it is one document.
+func (e *frameEncoder) documents(b, raw []byte, ends []uint32) []byte {
 	if len(ends) == 1 {
-		return e.full(b, raw)
+		return e.frame(b, frameMagic, nil, raw)
 	}
 	return e.bundle(b, raw, ends)
 }
@@ -132,7 +129,7 @@ func (w *FrameWriter) fill(m FrameMeta, links, body []byte) error {
 		return errLarge
 	}
 	w.letGo()
-	b := append(slices.Grow(w.buf[:0], n), plainMagic+"\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	b := append(slices.Grow(w.buf[:0], n), plainMagic+noHeader...)
 	b = append(binary.AppendUvarint(b, uint64(len(meta))), meta...)
 	b = append(binary.AppendUvarint(b, uint64(len(links))), links...)
 	w.buf = append(b, body...)
@@ -146,7 +143,7 @@ func (w *FrameWriter) pack() []byte {
 		seal(w.buf)
 		return w.buf
 	}
-	w.out = w.encoder.full(w.out[:0], w.buf[HeaderSize:])
+	w.out = w.encoder.frame(w.out[:0], frameMagic, nil, w.buf[HeaderSize:])
 	return w.out
 }
 
@@ -164,12 +161,7 @@ func appendS2(b []byte, magic string, payload []byte) []byte {
 
 // letGo lets go of a frame that was large.
 func (w *FrameWriter) letGo() {
-	if cap(w.out) > maxKept {
-		w.out = nil
-	}
-	if cap(w.buf) > maxKept {
-		w.buf = nil
-	}
+	w.out, w.buf = kept(w.out), kept(w.buf)
 }
 
 // seal writes length and checksum of the payload into the header of a frame.
@@ -223,21 +215,15 @@ func (r *FrameReader) buffer(n int) []byte {
 // payload unpacks what a full frame, which is whole, holds. It is valid until the next call, or as long as
 // raw.
 func (r *FrameReader) payload(raw []byte) ([]byte, error) {
-	unpack := r.unpackZstd
-	switch string(raw[:4]) {
+	switch payload := raw[HeaderSize:]; string(raw[:4]) {
 	case frameMagic:
+		return r.unpackZstd(payload)
 	case quickMagic:
-		unpack = r.unpackS2
+		return r.unpackS2(payload)
 	case plainMagic:
-		return raw[HeaderSize:], nil
-	default:
-		return nil, fmt.Errorf("no frame here: %w", disk.ErrDamaged)
+		return payload, nil
 	}
-	out, err := unpack(raw[HeaderSize:])
-	if err != nil {
-		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
-	}
-	return out, nil
+	return nil, fmt.Errorf("no frame here: %w", disk.ErrDamaged)
 }
 
 func (r *FrameReader) unpackZstd(payload []byte) ([]byte, error) {
@@ -250,28 +236,28 @@ func (r *FrameReader) unpackZstd(payload []byte) ([]byte, error) {
 	}
 	out, err := r.dec.DecodeAll(payload, out)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
-	r.out = r.kept(out)
+	r.out = kept(out)
 	return out, nil
 }
 
 func (r *FrameReader) unpackS2(payload []byte) ([]byte, error) {
 	n, err := s2.DecodedLen(payload)
-	if err != nil {
-		return nil, err
-	}
 	if n > maxFrame {
-		return nil, errLarge
+		err = errLarge
 	}
-	out := r.buffer(n)
-	if out == nil {
-		out = slices.Grow(r.out[:0], n)[:n]
+	var out []byte
+	if err == nil {
+		if out = r.buffer(n); out == nil {
+			out = slices.Grow(r.out[:0], n)[:n]
+		}
+		out, err = s2.Decode(out, payload)
 	}
-	if out, err = s2.Decode(out, payload); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("frame: %w: %v", disk.ErrDamaged, err)
 	}
-	r.out = r.kept(out)
+	r.out = kept(out)
 	return out, nil
 }
 

@@ -252,7 +252,7 @@ func (p *Packs) Frame(r *FrameReader, at record.Place) ([]byte, error) {
 	raw := r.buffer(int(at.Len))
 	if raw == nil {
 		raw = roomFor(&r.raw, int(at.Len))[:at.Len]
-		r.raw = r.kept(r.raw)
+		r.raw = kept(r.raw)
 	}
 	if _, err := f.ReadAt(raw, at.Off); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -283,31 +283,20 @@ func (p *Packs) open(at record.Place) (*os.File, error) {
 	if err != nil {
 		return nil, disk.ReadErr("read pack", err)
 	}
-	if err := believable(at, f); err != nil {
-		return nil, fmt.Errorf("pack %s at %d: %w", p.name(at.Pack), at.Off, err)
+	// a place that no frame can have is refused before memory is allocated for it
+	bad := at.Off < 0 || at.Len < HeaderSize
+	if at.Len > maxKept {
+		st, err := f.Stat()
+		if err != nil {
+			return nil, disk.Err("read pack", err)
+		}
+		bad = bad || at.Off > st.Size()-int64(at.Len)
 	}
-	if err := p.Bring(at.Pack, at.Off, at.Off+int64(at.Len)); err != nil {
-		return nil, err
+	if bad {
+		return nil, fmt.Errorf("pack %s at %d: %w: no frame of %d bytes", p.name(at.Pack), at.Off,
+			disk.ErrDamaged, at.Len)
 	}
-	return f, nil
-}
-
-// believable refuses a place that no frame can have, before memory is allocated for it.
-func believable(at record.Place, f *os.File) error {
-	if at.Off < 0 || at.Len < HeaderSize {
-		return fmt.Errorf("%w: a frame of %d bytes", disk.ErrDamaged, at.Len)
-	}
-	if at.Len <= maxKept {
-		return nil
-	}
-	st, err := f.Stat()
-	if err != nil {
-		return disk.Err("read pack", err)
-	}
-	if at.Off > st.Size()-int64(at.Len) {
-		return fmt.Errorf("%w: file ends early", disk.ErrDamaged)
-	}
-	return nil
+	return f, p.Bring(at.Pack, at.Off, at.Off+int64(at.Len))
 }
 
 func (p *Packs) Close() error {
@@ -347,7 +336,11 @@ func (p *Packs) Skip(last uint32) error {
 	if p.num > last {
 		return nil
 	}
-	old := p.num
+	old, empty := p.num, p.size == 0
 	p.num = last
-	return errors.Join(p.roll(), p.Remove(old))
+	err := p.roll()
+	if empty {
+		err = errors.Join(err, p.Remove(old))
+	}
+	return err
 }

@@ -63,7 +63,7 @@ func (w *FrameWriter) Rest(path string, f *Frame, spans []relocate.Span) []byte 
 func (r *FrameReader) rest(p *Packs, raw []byte) ([]byte, error) {
 	packed, err := r.unpackS2(raw[HeaderSize:])
 	if err != nil {
-		return nil, fmt.Errorf("frame: %w: %w", disk.ErrDamaged, err)
+		return nil, err
 	}
 	d := binread.Reader{Rest: packed}
 	path := d.Text()
@@ -91,13 +91,11 @@ func (r *FrameReader) rest(p *Packs, raw []byte) ([]byte, error) {
 	if out == nil {
 		out = roomFor(&r.raw, room)
 	}
-	out = binary.AppendUvarint(out[:0], uint64(len(meta)))
-	out = append(out, meta...)
-	out = binary.AppendUvarint(out, uint64(len(links)))
-	out = append(out, links...)
+	out = append(binary.AppendUvarint(out[:0], uint64(len(meta))), meta...)
+	out = append(binary.AppendUvarint(out, uint64(len(links))), links...)
 	begin := len(out)
 	out, err = r.putBack(out, file, uint64(size), &d)
-	r.raw = r.kept(out)
+	r.raw = kept(out)
 	switch {
 	case d.Bad:
 		return nil, fmt.Errorf("frame: %w: it does not fit %s in the mirror", disk.ErrDamaged, path)

@@ -118,7 +118,7 @@ func (w *FrameWriter) Copy(
 		}
 		return err
 	}
-	out, err := r.unbundle(nil, raw, &x)
+	out, err := r.unbundle(raw, &x)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (w *FrameWriter) Copy(
 		left = append(left, out[from:end]...)
 		ends = append(ends, uint32(len(left)))
 	}
-	frame, err := p.Append(w.encoder.frame(nil, left, ends))
+	frame, err := p.Append(w.encoder.documents(nil, left, ends))
 	for i, at := range places {
 		to[at] = placeOf(frame, uint32(i+1), len(places))
 	}

@@ -5,7 +5,6 @@
 package collect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -49,8 +48,8 @@ type Records interface {
 	Repoint(where func(record.Place) (to record.Place, moved bool, err error)) error
 	// Every calls f for each record, as it is and was, in no order. f must not keep r.
 	Every(f func(r *record.Resource) error) error
-	// BeginHeads begins a file of heads behind the one with a number, and returns the number of the one before.
-	BeginHeads(last uint32) (before uint32, err error)
+	// BeginHeads begins a file of heads behind the one with a number.
+	BeginHeads(last uint32) error
 	// MoveHeads has move change the heads of each record: first those of the present, then those of older
 	// versions, for which now is the head that their URL has at present. What move added is written before the
 	// records are.
@@ -91,9 +90,7 @@ func (s *Compactor) CompactPacks(ctx context.Context, dry bool) (c Compaction, e
 	if err != nil {
 		return c, err
 	}
-	last := s.Last
-	may := func(u *bodies.PackUse) bool { return worth(u, last) }
-	if s.Away && s.Gone == nil && !slices.ContainsFunc(uses, may) {
+	if s.Away && s.Gone == nil && !slices.ContainsFunc(uses, s.worth) {
 		return c, nil
 	}
 	deltas, err := s.withBases(ctx, uses, held)
@@ -105,10 +102,10 @@ func (s *Compactor) CompactPacks(ctx context.Context, dry bool) (c Compaction, e
 		holes := u.Size - u.Live
 		switch {
 		case s.Gone != nil:
-			if !u.Pinned && holes > 0 && u.Num <= last { // also one of which nothing is in use: see erases
+			if !u.Pinned && holes > 0 && u.Num <= s.Last { // also one of which nothing is in use: see erases
 				move = append(move, u)
 			}
-		case !worth(u, last):
+		case !s.worth(u):
 		case len(u.Places) == 0:
 			drop = append(drop, u)
 		default:
@@ -132,7 +129,7 @@ func (s *Compactor) CompactPacks(ctx context.Context, dry bool) (c Compaction, e
 		return c, nil
 	}
 	c = Compaction{}
-	if slices.ContainsFunc(slices.Concat(drop, move), func(u *bodies.PackUse) bool { return u.Num == last }) {
+	if moves[s.Last] {
 		if err := s.Packs.Finish(); err != nil {
 			return c, err
 		}
@@ -154,18 +151,9 @@ func (s *Compactor) CompactPacks(ctx context.Context, dry bool) (c Compaction, e
 
 // worth reports whether a pack is to be emptied of which so many bytes are in use. One behind the last one
 // was left by a crash, and is used again from its start.
-func worth(u *bodies.PackUse, last uint32) bool {
+func (s *Compactor) worth(u *bodies.PackUse) bool {
 	few := float64(u.Live) < liveShare*float64(u.Size) || u.Size == 0
-	return few && !u.Pinned && (u.Num < last || (u.Num == last && u.Size-u.Live >= minHoles))
-}
-
-func (s *Compactor) uses(ctx context.Context) ([]*bodies.PackUse, []*delta, error) {
-	uses, held, err := s.byRecords(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	deltas, err := s.withBases(ctx, uses, held)
-	return uses, deltas, err
+	return few && !u.Pinned && (u.Num < s.Last || (u.Num == s.Last && u.Size-u.Live >= minHoles))
 }
 
 // byRecords lists all pack files by number, with the frames that records refer to: which of them are deltas,
@@ -209,11 +197,8 @@ func (s *Compactor) withBases(
 	}
 	for _, d := range deltas {
 		for _, at := range d.under {
-			i, ok := slices.BinarySearchFunc(uses, at.Pack, func(u *bodies.PackUse,
-				n uint32) int {
-				return cmp.Compare(u.Num, n)
-			})
-			if !ok {
+			i := slices.IndexFunc(uses, func(u *bodies.PackUse) bool { return u.Num == at.Pack })
+			if i < 0 {
 				continue
 			}
 			uses[i].Pinned = uses[i].Pinned || held[d.at]
@@ -249,12 +234,11 @@ func (s *Compactor) deltasInUse(ctx context.Context, uses []*bodies.PackUse) (ou
 				return nil, err
 			}
 			for _, base := range d.under {
-				if d.full, err = s.erases(base); err != nil {
+				erased, err := s.erases(base)
+				if err != nil {
 					return nil, err
 				}
-				if d.full {
-					break
-				}
+				d.full = d.full || erased
 			}
 			if len(d.under) > 0 {
 				out = append(out, d)

@@ -70,7 +70,7 @@ func (m *memory) Repoint(where func(record.Place) (record.Place, bool, error)) e
 	})
 }
 
-func (m *memory) BeginHeads(last uint32) (uint32, error) { return m.heads.Skip(last) }
+func (m *memory) BeginHeads(last uint32) error { return m.heads.Skip(last) }
 
 func (m *memory) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {
 	err := m.change(func(r *record.Resource, past bool) error {
@@ -253,7 +253,12 @@ func TestPacksMoveInAnyOrder(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		m := newMemory(t, rng)
 		m.drop(func(id uint32) bool { return id%3 == 0 }, func(id uint32) bool { return id%5 == 0 })
-		uses, deltas, err := New(m.of()).uses(t.Context())
+		all := New(m.of())
+		uses, held, err := all.byRecords(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		deltas, err := all.withBases(t.Context(), uses, held)
 		if err != nil || len(deltas) == 0 || len(uses) < 3 {
 			t.Fatalf("%d packs, %d deltas, %v", len(uses), len(deltas), err)
 		}

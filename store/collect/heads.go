@@ -39,7 +39,7 @@ func (s *Compactor) CompactHeads(ctx context.Context, dry bool) (freed int64, er
 		return holes, nil
 	}
 	last := uses[len(uses)-1].Num
-	if last, err = s.Records.BeginHeads(last); err != nil {
+	if err = s.Records.BeginHeads(last); err != nil {
 		return 0, err
 	}
 	err = s.Records.MoveHeads(func(r *record.Resource, now record.HeadPlace) (moved bool, err error) {

@@ -17,9 +17,7 @@ import (
 
 // movePack empties a pack and removes it. deltas are all that are in use; it notes there where they and
 // their bases went.
-func (s *Compactor) movePack(
-	ctx context.Context, u *bodies.PackUse, deltas []*delta, c *Compaction,
-) error {
+func (s *Compactor) movePack(ctx context.Context, u *bodies.PackUse, deltas []*delta, c *Compaction) error {
 	to, from := map[record.Place]record.Place{}, map[uint32]bool{u.Num: true}
 	err := s.copyFrames(ctx, u, to)
 	if errors.Is(err, disk.ErrDamaged) {
@@ -75,15 +73,16 @@ func (s *Compactor) copyFrames(
 	return nil
 }
 
-// copyDeltas appends the deltas that lie in packs of from, or need a frame of these, to the last pack, and
-// notes where each went. It returns the bytes of those that lie elsewhere. Each is made again, over the full
-// frame.
+// copyDeltas appends the deltas that lie in packs of from, or need a frame of these or one that went, to the
+// last pack, and notes where each went. It returns the bytes of those that lie elsewhere. Each is made again,
+// over the full frame.
 func (s *Compactor) copyDeltas(
 	ctx context.Context, deltas []*delta, from map[uint32]bool, to map[record.Place]record.Place,
 ) (outside int64, err error) {
 	for _, d := range deltas {
 		leaves := from[d.at.Pack]
-		if !leaves && !d.full && !d.overAny(from) {
+		went := func(at record.Place) bool { return to[at].Len > 0 }
+		if went(d.at) || (!leaves && !d.full && !d.overAny(from) && !slices.ContainsFunc(d.under, went)) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -141,24 +140,18 @@ func (s *Compactor) erases(at record.Place) (bool, error) {
 // Follow makes all records refer to where frames went, as moved says, and writes the deltas over these again,
 // when they can be read with the new one.
 func (s *Compactor) Follow(ctx context.Context, moved map[record.Place]record.Place) error {
-	_, deltas, err := s.uses(ctx)
+	uses, _, err := s.byRecords(ctx)
+	if err != nil {
+		return err
+	}
+	deltas, err := s.deltasInUse(ctx, uses)
 	if err != nil {
 		return err
 	}
 	s.frames.Moved = moved
 	to := maps.Clone(moved)
-	for _, d := range deltas {
-		i := slices.IndexFunc(d.under, func(at record.Place) bool { return moved[at].Len > 0 })
-		if _, repaired := moved[d.at]; repaired || i < 0 {
-			continue
-		}
-		raw, err := s.Writer.Again(s.Packs, s.frames, d.at, moved[d.under[i]])
-		if err == nil && raw != nil {
-			to[d.at], err = s.Packs.Append(raw)
-		}
-		if err != nil {
-			return err
-		}
+	if _, err := s.copyDeltas(ctx, deltas, nil, to); err != nil {
+		return err
 	}
 	return s.pointTo(nil, to)
 }

@@ -44,15 +44,7 @@ func (c *WholeFiles) has(path string, fi fs.FileInfo, commit dbpages.Commit) boo
 		return false
 	}
 	same := os.SameFile(k.info, fi) && k.info.Size() == fi.Size() && k.commit == commit
-	return same && k.info.ModTime().Equal(fi.ModTime()) && changed(k.info).Equal(changed(fi))
-}
-
-// changed is when a file was last written or renamed, even if its modification time was set back.
-func changed(fi fs.FileInfo) time.Time {
-	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
-		return time.Unix(st.Ctim.Unix())
-	}
-	return fi.ModTime()
+	return same && k.info.ModTime().Equal(fi.ModTime()) && disk.Changed(k.info).Equal(disk.Changed(fi))
 }
 
 func (c *WholeFiles) add(path string, fi fs.FileInfo, commit dbpages.Commit) {

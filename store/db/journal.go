@@ -82,11 +82,19 @@ func (j *LogJournal) forget() {
 	j.now = Batches{}
 }
 
-func (j *LogJournal) close() {
+// set replaces the batches by those of a segment; the zero value has none.
+func (j *LogJournal) set(segment *os.File, now Batches) (err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.forget()
+	if len(now.Entries) > 0 {
+		now.Segment, err = sameOpen(segment)
+		j.now = now
+	}
+	return err
 }
+
+func (j *LogJournal) close() { _ = j.set(nil, Batches{}) }
 
 // OpenJournal takes the batches of a segment that the database has not folded, up to the first that cannot be
 // read: what lies behind it is asked again.
@@ -127,14 +135,9 @@ func (d *DB) OpenJournal(s *log.Readable) (err error) {
 	if (err != nil) || (n == 0) {
 		return err
 	}
-	j := &d.Journal
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.forget()
-	j.now = Batches{Entries: entries[:n], URLs: uint32(known)}
-	j.now.Pack, j.now.Size = record.ReadEnd(end)
-	j.now.Segment, err = sameOpen(s.File)
-	return err
+	now := Batches{Entries: entries[:n], URLs: uint32(known)}
+	now.Pack, now.Size = record.ReadEnd(end)
+	return d.Journal.set(s.File, now)
 }
 
 // sameOpen returns another descriptor of an open file, which has the same lock.
@@ -210,17 +213,8 @@ func (j *LogJournal) copyTo(next *log.Next) (moved []log.Entry, err error) {
 }
 
 // moved says where the batches are after copyTo.
-func (j *LogJournal) moved(segment *os.File, entries []log.Entry) (err error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if len(entries) == 0 {
-		j.forget()
-		return nil
-	}
-	if j.now.Segment != nil {
-		j.now.Segment.Close() // it was read
-	}
-	j.now.Entries = entries
-	j.now.Segment, err = sameOpen(segment)
-	return err
+func (j *LogJournal) moved(segment *os.File, entries []log.Entry) error {
+	now := j.Now()
+	now.Entries = entries
+	return j.set(segment, *now)
 }

@@ -5,6 +5,7 @@ package disk
 import (
 	"cmp"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -61,6 +62,30 @@ func (d *OpenDir) Close() {
 		d.F.Close()
 		d.Root.Close()
 	}
+}
+
+// LinkOrCopy makes a name in a folder another name of a file of another folder, or a copy where that has too
+// many names, or the file system has no links. fs.ErrExist when the name is taken.
+func LinkOrCopy(from *OpenDir, file string, to *OpenDir, name string) error {
+	err := linkat(from.FD, file, to.FD, name)
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	src, err := from.Root.Open(file)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	fi, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	dst, err := to.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(dst, src)
+	return to.Finish(dst, name, fi.ModTime(), err)
 }
 
 // OpenDirs opens folders below a root by mirror path. It keeps those that were used last: sorted work asks

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names
+// linkat makes newName in newDir another name of oldName in oldDir; both are folders held open. Both names
 // are relative and free of "..": they are digests and single elements made by this package.
-func Linkat(oldDir int, oldName string, newDir int, newName string) error {
+func linkat(oldDir int, oldName string, newDir int, newName string) error {
 	return linkError("link", oldName, newName, unix.Linkat(oldDir, oldName, newDir, newName, 0))
 }
 
 // Renameat moves a file from one folder to another, and replaces the one there. The names are as those
-// of Linkat.
+// of LinkOrCopy.
 func Renameat(oldDir *OpenDir, oldName string, newDir *OpenDir, newName string) error {
 	return linkError("rename", oldName, newName, unix.Renameat(oldDir.FD, oldName, newDir.FD, newName))
 }
@@ -113,10 +113,12 @@ func Funlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
 // ShareBlocks makes dst share the blocks of src, where the file system can do that.
 func ShareBlocks(dst, src *os.File) error { return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) }
 
-// ChangedWithin reports whether a file was made, renamed or linked in the last d.
-func ChangedWithin(fi fs.FileInfo, d time.Duration) bool {
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return !ok || time.Since(time.Unix(st.Ctim.Unix())) < d
+// Changed is when a file was last written, renamed or linked, even if its modification time was set back.
+func Changed(fi fs.FileInfo) time.Time {
+	if st, ok := fi.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(st.Ctim.Unix())
+	}
+	return fi.ModTime()
 }
 
 // DropPages gives the memory of a read-only shared mapping of a file back to the kernel (madvise(2): for such

@@ -5,7 +5,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,14 +72,6 @@ func Unreadable(err error) error {
 		return &UnreadableError{File: filepath.Clean(path.Path), Err: err}
 	}
 	return err
-}
-
-// LostBytes is Unreadable for a reader, which mostly has no error.
-func LostBytes(err error) error {
-	if err == nil || err == io.EOF {
-		return err
-	}
-	return Unreadable(err)
 }
 
 // IsLoss reports whether the system says that the disk, or a checksum of the file system, failed.

@@ -17,15 +17,13 @@ type CollectedRecords struct{ *Records }
 
 func (s CollectedRecords) BeginPack() error { return s.Update("begin pack", s.notePacks) }
 
-func (s CollectedRecords) BeginHeads(last uint32) (before uint32, err error) {
-	err = s.Update("begin heads", func(tx *db.Tx) error {
+func (s CollectedRecords) BeginHeads(last uint32) error {
+	return s.Update("begin heads", func(tx *db.Tx) error {
 		if err := errors.Join(s.heads.Begin(tx.Meta().Get(home.KeyHeads)), s.flushHeads(tx)); err != nil {
 			return err
 		}
-		before, err = s.heads.Skip(last)
-		return err
+		return s.heads.Skip(last)
 	})
-	return before, err
 }
 
 func (s CollectedRecords) MoveHeads(move func(r *record.Resource, now record.HeadPlace) (bool, error)) error {

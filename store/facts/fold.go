@@ -196,7 +196,9 @@ func (c *foldChunk) readPart(items []foldItem) error {
 			if err != nil {
 				return c.site.DB.DamagedValue(err)
 			}
-			c.recs = append(c.recs, folded{key: i.key, Resource: record.Resource{URL: u}, fresh: true})
+			c.recs = append(c.recs, folded{key: i.key, Resource: record.Resource{URL: u}})
+		} else if !i.done { // a URL that is only known replaces nothing
+			continue
 		}
 		if err := c.take(&c.recs[len(c.recs)-1], i); err != nil {
 			return c.site.DB.DamagedValue(err)
@@ -284,17 +286,12 @@ type recordWriter struct {
 type folded struct {
 	key []byte
 	record.Resource
-	fresh  bool   // no item was taken yet
 	done   bool   // it is not only known
 	answer []byte // head of the last answer that had one, coded
 }
 
-// take takes an item for a record: a result replaces what was before, and a URL that is only known does not.
+// take takes an item for a record, in place of those before.
 func (c *foldChunk) take(r *folded, i *foldItem) error {
-	if !i.done && !r.fresh {
-		return nil
-	}
-	r.fresh = false
 	if err := r.Decode(r.URL, i.record); err != nil || !i.done {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"mirrord/fetch/heads"
 	"mirrord/site"
 	"mirrord/store/db"
-	"mirrord/store/home"
 	"mirrord/store/record"
 )
 
@@ -207,9 +206,10 @@ func TestLooksAreRecords(t *testing.T) {
 			case 2: // a kill left some settled
 				list, lerr := l.s.Records.looks.all()
 				must(t, errors.Join(lerr, l.s.Update("settle some", func(tx *db.Tx) error {
-					_, err := rewrite(tx.Bucket(home.Resources), 0, nil, 5, func(r *record.Resource) (bool, error) {
-						return record.ApplyLooks(list, r), nil
-					})
+					_, err := changeRecords(tx, false, nil, 5,
+						func(_ *db.Tx, _ bool, r *record.Resource) (bool, error) {
+							return record.ApplyLooks(list, r), nil
+						})
 					return err
 				})))
 			}

@@ -224,12 +224,16 @@ func (s *Records) TargetsOf(id uint32) ([]byte, error) {
 	return out, err
 }
 
-// rewrite changes records, most of them at a time, from a key on. It returns the key to continue from,
-// nil at the end. So many bytes of their keys come before that of the URL.
-func rewrite(
-	records *db.Bucket, prefix int, start []byte, most int,
-	change func(r *record.Resource) (changed bool, err error),
+// changeRecords changes records, of the present or of the past, most of them from a key on. It returns the
+// next key, nil at the end.
+func changeRecords(
+	tx *db.Tx, past bool, start []byte, most int,
+	change func(tx *db.Tx, past bool, r *record.Resource) (changed bool, err error),
 ) (next []byte, err error) {
+	records, prefix := tx.Bucket(home.Resources), 0
+	if past {
+		records, prefix = tx.Bucket(home.History), 8
+	}
 	var keys, values [][]byte
 	var r record.Resource
 	for k, v := range records.From(start) {
@@ -243,7 +247,7 @@ func rewrite(
 		if err := r.DecodeKeyed(k[min(prefix, len(k)):], v); err != nil {
 			return nil, err
 		}
-		changed, err := change(&r)
+		changed, err := change(tx, past, &r)
 		if err != nil {
 			return nil, err
 		}
@@ -267,17 +271,13 @@ func (s *Records) rewrite(op string, all bool,
 	change func(tx *db.Tx, past bool, r *record.Resource) (changed bool, err error),
 	also func(tx *db.Tx) error,
 ) error {
-	buckets := [][]byte{home.Resources}
-	if all {
-		buckets = append(buckets, home.History)
-	}
-	for past, name := range buckets {
+	for _, past := range []bool{false, true} {
+		if past && !all {
+			return nil
+		}
 		for next := []byte{}; next != nil; {
 			err := s.Update(op, func(tx *db.Tx) (err error) {
-				b := tx.Bucket(name)
-				next, err = rewrite(b, 8*past, next, s.FoldItems, func(r *record.Resource) (bool, error) {
-					return change(tx, past > 0, r)
-				})
+				next, err = changeRecords(tx, past, next, s.FoldItems, change)
 				if err == nil && also != nil {
 					err = also(tx)
 				}

@@ -212,7 +212,7 @@ func (s *Versions) Script(version int) ([]byte, error) {
 		packed = slices.Clone(tx.Bucket(home.Scripts).Get(key))
 		return nil
 	})
-	if err != nil || packed == nil {
+	if err != nil {
 		return nil, err
 	}
 	return record.UnpackScript(packed)
@@ -326,18 +326,11 @@ func mergeScripts(tx *db.Tx, version, next []byte, oldest bool) error {
 	if oldest {
 		return b.Delete(next)
 	}
-	read := func(k []byte) ([]byte, error) {
-		v := b.Get(k)
-		if v == nil {
-			return nil, nil
-		}
-		return record.UnpackScript(v)
-	}
-	older, err := read(version)
+	older, err := record.UnpackScript(b.Get(version))
 	if err != nil {
 		return err
 	}
-	newer, err := read(next)
+	newer, err := record.UnpackScript(b.Get(next))
 	if err != nil {
 		return err
 	}

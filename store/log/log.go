@@ -108,8 +108,7 @@ func Open(site *os.Root, volatile bool) (l *Log, segment *os.File, err error) {
 // Continue has entries follow those of a segment that Open returned, which must have a whole checkpoint.
 // What lies behind them is cut off.
 func (l *Log) Continue(s *Readable) error {
-	last := s.Entries[len(s.Entries)-1]
-	l.file, l.base, l.tail = s.File, s.Base(), tail{size: s.End(), tx: last.Tx, sum: last.sum}
+	l.file, l.base, l.tail = s.File, s.Base(), tail{size: s.End(), tx: s.Last(), sum: s.last().sum}
 	return disk.Err("cut log", l.file.Truncate(l.tail.size))
 }
 

@@ -12,8 +12,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mirrord/internal/zst"
 	"mirrord/store/disk"
 )
@@ -47,10 +45,11 @@ type Readable struct {
 
 func Read(segment *os.File) (*Readable, error) {
 	s := &Readable{File: segment}
-	return s, s.scan(func(Entry) error { return nil })
+	return s, s.scan(func([]byte) error { return nil })
 }
 
-func (s *Readable) scan(each func(Entry) error) error {
+// scan reads the entries, and calls each with what each of them has, packed.
+func (s *Readable) scan(each func(packed []byte) error) error {
 	size, err := sizeOf(s.File)
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func (s *Readable) scan(each func(Entry) error) error {
 			return nil
 		}
 		s.Entries, before = append(s.Entries, e), e.sum
-		if err := each(e); err != nil {
+		if err := each(raw[headerSize:]); err != nil {
 			return err
 		}
 	}
@@ -108,22 +107,19 @@ func whole(f *os.File, e Entry, raw []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// End is where the entries end.
-func (s *Readable) End() int64 {
-	if len(s.Entries) == 0 {
-		return 0
+// last is the last entry, the zero value without one.
+func (s *Readable) last() (e Entry) {
+	if n := len(s.Entries); n > 0 {
+		e = s.Entries[n-1]
 	}
-	last := s.Entries[len(s.Entries)-1]
-	return last.Off + last.Size
+	return e
 }
 
+// End is where the entries end.
+func (s *Readable) End() int64 { return s.last().Off + s.last().Size }
+
 // Last is the transaction of the last entry, 0 without one.
-func (s *Readable) Last() uint64 {
-	if len(s.Entries) == 0 {
-		return 0
-	}
-	return s.Entries[len(s.Entries)-1].Tx
-}
+func (s *Readable) Last() uint64 { return s.last().Tx }
 
 // Base is how many bytes the checkpoint has; 0 says that it is not whole.
 func (s *Readable) Base() int64 {
@@ -164,37 +160,22 @@ func (s *Readable) CutAt(off int64) {
 
 // Payloads calls f for some entries of a segment with what they have, which is valid during the call. One
 // that is damaged is ErrEntry.
-func Payloads(segment *os.File, entries []Entry, f func(e Entry, payload []byte) error) error {
-	p := newUnpacker()
-	defer p.dec.Close()
+func Payloads(segment *os.File, entries []Entry, f func(e Entry, payload []byte) error) (err error) {
+	dec := zst.NewDecoder(mostBytes)
+	defer dec.Close()
+	var raw, out []byte
 	for _, e := range entries {
-		payload, err := p.payload(segment, e)
-		if err != nil {
+		if raw, err = whole(segment, e, raw); err != nil {
 			return err
 		}
-		if err := f(e, payload); err != nil {
+		if out, err = dec.DecodeAll(raw[headerSize:], out[:0]); err != nil {
+			return ErrEntry
+		}
+		if err := f(e, out); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// unpacker reads payloads into memory that it uses again.
-type unpacker struct {
-	dec      *zstd.Decoder
-	raw, out []byte
-}
-
-func newUnpacker() *unpacker { return &unpacker{dec: zst.NewDecoder(mostBytes)} }
-
-func (p *unpacker) payload(segment *os.File, e Entry) (_ []byte, err error) {
-	if p.raw, err = whole(segment, e, p.raw); err != nil {
-		return nil, err
-	}
-	if p.out, err = p.dec.DecodeAll(p.raw[headerSize:], p.out[:0]); err != nil {
-		return nil, ErrEntry
-	}
-	return p.out, nil
 }
 
 // Has reports whether a site has a log, from which a database can be made.
@@ -273,15 +254,15 @@ func Check(site *os.Root, read func(n int64) error) (tx uint64, c Soundness, err
 		return 0, Rotten, disk.Unreadable(err)
 	}
 	defer f.Close()
-	p := newUnpacker()
-	defer p.dec.Close()
+	dec := zst.NewDecoder(mostBytes)
+	defer dec.Close()
 	s := &Readable{File: f}
-	err = s.scan(func(e Entry) error {
-		payload, err := p.payload(f, e)
-		if err != nil {
-			return err
+	var out []byte
+	err = s.scan(func(packed []byte) (err error) {
+		if out, err = dec.DecodeAll(packed, out[:0]); err != nil {
+			return ErrEntry
 		}
-		return read(int64(len(payload)))
+		return read(int64(len(out)))
 	})
 	if errors.Is(err, ErrEntry) {
 		return 0, Rotten, nil

@@ -2,11 +2,6 @@
 
 package record
 
-import (
-	"encoding/json"
-	"fmt"
-)
-
 // Run is the unfinished run of a site.
 type Run struct {
 	Number      int    `json:"number"`            // from 1
@@ -18,13 +13,4 @@ type Run struct {
 }
 
 // ReadRun reads the unfinished run from its note; nil without one.
-func ReadRun(note []byte) (*Run, error) {
-	if note == nil {
-		return nil, nil
-	}
-	r := new(Run)
-	if err := json.Unmarshal(note, r); err != nil {
-		return nil, fmt.Errorf("unfinished run: %w: %v", ErrValue, err)
-	}
-	return r, nil
-}
+func ReadRun(note []byte) (*Run, error) { return readNote[Run]("unfinished run", note) }

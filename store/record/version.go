@@ -43,15 +43,17 @@ type Pending struct {
 }
 
 // ReadPending reads what a database has of it, nil for nothing.
-func ReadPending(v []byte) (*Pending, error) {
+func ReadPending(v []byte) (*Pending, error) { return readNote[Pending]("publish", v) }
+
+func readNote[T any](of string, v []byte) (*T, error) {
 	if v == nil {
 		return nil, nil
 	}
-	p := new(Pending)
-	if err := json.Unmarshal(v, p); err != nil {
-		return nil, fmt.Errorf("publish: %w: %v", ErrValue, err)
+	note := new(T)
+	if err := json.Unmarshal(v, note); err != nil {
+		return nil, fmt.Errorf("%s: %w: %v", of, ErrValue, err)
 	}
-	return p, nil
+	return note, nil
 }
 
 // With returns versions, oldest first, with the one that was decided. p may be nil.
@@ -71,7 +73,7 @@ func (p *Pending) Is(key []byte) bool {
 // maxScript is how many bytes of an edit script are believed.
 const maxScript = 1<<31 - 1
 
-// UnpackScript undoes PackScript.
+// UnpackScript undoes PackScript. Of nothing it makes nothing.
 func UnpackScript(packed []byte) ([]byte, error) {
 	dec := zst.NewDecoder(maxScript)
 	defer dec.Close()

@@ -95,12 +95,8 @@ func inPlace(d *disk.OpenDir, name string, link func() error) error {
 // CheckBlob reads a stored body that is to be at a mirror path. One whose bytes have another digest, that is
 // missing, or that the disk does not give back, is ErrDamaged. When ctx ends, so does the reading.
 func (w *TreeWriter) CheckBlob(ctx context.Context, path string, digest [32]byte) error {
-	f, err := w.t.s.bodies.OpenFile(digest)
-	right := false
-	if err == nil {
-		right, err = blobs.HasDigest(blobs.UntilDone(ctx, f), digest)
-		f.Close()
-	}
+	until := func(r io.Reader) io.Reader { return blobs.UntilDone(ctx, r) }
+	right, err := w.t.s.bodies.IsRight(digest, until)
 	if (err == nil && !right) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("publish %s: blob %x: %w", path, digest[:6], disk.ErrDamaged)
 	}
@@ -141,21 +137,9 @@ func (w *TreeWriter) LinkLive(path string) error {
 	if err != nil {
 		return disk.Err("publish "+path, err)
 	}
-	err = inPlace(d, name, func() error { return disk.Linkat(src.FD, name, d.FD, name) })
+	err = inPlace(d, name, func() error { return disk.LinkOrCopy(src, name, d, name) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("publish %s: %w: the file is missing in the published tree", path, disk.ErrDamaged)
-	}
-	if err != nil { // too many links, or a file system without them
-		f, oerr := src.Root.Open(name)
-		if oerr != nil {
-			return disk.Err("publish "+path, err)
-		}
-		defer f.Close()
-		st, serr := f.Stat()
-		if serr != nil {
-			return disk.Err("publish "+path, serr)
-		}
-		err = blobs.CopyInto(d.Root.Root, name, f, st.ModTime())
 	}
 	return disk.Err("publish "+path, err)
 }

@@ -64,6 +64,7 @@ func (s *Site) Heal(ctx context.Context, urls []string, copies BodyCopies) (h Bo
 		Site:     s,
 		copies:   copies,
 		reader:   bodies.NewFrameReader(),
+		writer:   s.Frames.NewFrameWriter(),
 		moved:    map[record.Place]record.Place{},
 		repaired: map[string]bool{},
 	}
@@ -131,8 +132,8 @@ type healer struct {
 	*Site
 	copies   BodyCopies
 	reader   *bodies.FrameReader
-	writer   *bodies.FrameWriter // nil until there is one
-	deltas   bool                // they are repaired too
+	writer   *bodies.FrameWriter
+	deltas   bool // they are repaired too
 	moved    map[record.Place]record.Place
 	repaired map[string]bool // by URL
 }
@@ -181,13 +182,8 @@ func (w *healer) good(r *record.Resource) bool {
 		_, err := w.frame(r)
 		return err == nil || errors.Is(err, blobs.ErrAway)
 	case record.BlobBody:
-		f, err := w.Kept.Open(r.Digest, -1)
-		if err != nil {
-			return errors.Is(err, blobs.ErrAway)
-		}
-		defer f.Close()
-		right, err := blobs.HasDigest(f, r.Digest)
-		return right && (err == nil)
+		right, err := w.Kept.IsRight(r.Digest, nil)
+		return right || errors.Is(err, blobs.ErrAway)
 	}
 	return true
 }
@@ -212,21 +208,22 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 				continue
 			}
 		}
-		good := false
+		good := w.good(&d.Resource) // by another record, or by the frame that it is over
 		switch to, moved := w.moved[d.At]; {
+		case good:
 		case d.Body == record.BlobBody:
 			if good, err = w.blob(&d.Resource); !good && (err == nil) {
 				good, err = w.copiedBlob(&d.Resource)
 			}
-		case moved && (d.Body == record.PackBody): // by another record
+		case moved: // by another record
 			d.At, good = to, true
-		case d.Body == record.PackBody:
+		default:
 			good, err = w.document(b, d)
 		}
 		if err != nil {
 			return some, err
 		}
-		if good = good || w.good(&d.Resource); good {
+		if good {
 			d.bad, some = false, true
 			w.repaired[b.url.String()] = true
 		}
@@ -235,12 +232,6 @@ func (w *healer) heal(b *bodiesOf) (some bool, err error) {
 }
 
 func (w *healer) document(b *bodiesOf, d *datedBody) (bool, error) {
-	if w.good(&d.Resource) { // by the frame that it is over
-		return true, nil
-	}
-	if w.writer == nil {
-		w.writer = w.Frames.NewFrameWriter()
-	}
 	for c := range w.candidates(b, &d.Resource) {
 		m := bodies.FrameMetaOf(&d.Resource)
 		if m.Digest == ([32]byte{}) { // its record forgot it
@@ -315,9 +306,6 @@ func (w *healer) lost(b *bodiesOf) (out []LostBody) {
 
 // blob takes the body of a record, which is missing or damaged, from a tree that has it.
 func (w *healer) blob(r *record.Resource) (bool, error) {
-	if w.good(r) { // by another record
-		return true, nil
-	}
 	if r.Path == "" {
 		return false, nil
 	}

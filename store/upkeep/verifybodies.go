@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 	"strings"
@@ -109,12 +110,7 @@ func (v *verifier) blob(r *record.Resource) {
 		return
 	}
 	v.st.Bytes += fi.Size
-	right := false
-	f, err := v.s.Kept.Open(r.Digest, -1)
-	if err == nil {
-		right, err = blobs.HasDigest(pacedReader{f, v}, r.Digest)
-		f.Close()
-	}
+	right, err := v.s.Kept.IsRight(r.Digest, func(r io.Reader) io.Reader { return pacedReader{r, v} })
 	if err != nil {
 		v.problem(BadBlob, r.URL.String(), "%v", disk.Unreadable(err))
 	} else if !right {
