@@ -280,7 +280,7 @@ func (d *document) named(seg []byte, near Position) (at Position, own bool) {
 
 // plain returns a value with # for each number and each hexadecimal word in it.
 func plain(v []byte) []byte {
-	if !bytes.ContainsAny(v, "0123456789") {
+	if !bytes.ContainsAny(v, "0123456789") && !isLetters(v) {
 		return v
 	}
 	out := make([]byte, 0, len(v))
@@ -294,7 +294,7 @@ func plain(v []byte) []byte {
 		case j == i:
 			out = append(out, v[i])
 			j++
-		case len(w) >= 6 && isHex(w) && bytes.ContainsAny(w, "0123456789"):
+		case isHex(w) && (len(w) >= leastLetters || (len(w) >= leastToken && bytes.ContainsAny(w, "0123456789"))):
 			out = append(out, '#')
 		default:
 			for k, c := range w {

@@ -95,7 +95,8 @@ func (a At) fits(value []byte) bool {
 		return isNumber(value)
 	case Token:
 		long := len(value) >= a.Short-a.Short/4 && len(value) <= a.Long+a.Long/4
-		return long && isToken(value) && (a.Other || isHex(value))
+		chance := a.Short == a.Long && len(value) == a.Long && isLetters(value)
+		return long && (isToken(value) || chance) && (a.Other || isHex(value))
 	}
 	return false
 }

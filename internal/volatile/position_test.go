@@ -4,9 +4,7 @@ package volatile
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -86,41 +84,6 @@ func TestNoiseIsMasked(t *testing.T) {
 		} {
 			if _, _, same := k.Same(fill("Two", tokens[2]), other); same {
 				t.Errorf("%s: another %s is masked", name, what)
-			}
-		}
-	}
-}
-
-// Of random bytes in base64 one value in 64 begins as a path, and others as a sign or with two in a row.
-func TestAnyBase64IsAToken(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 2))
-	token := func(bytes int) string {
-		b := make([]byte, bytes)
-		for i := range b {
-			b[i] = byte(rng.Uint32())
-		}
-		return base64.StdEncoding.EncodeToString(b)
-	}
-	for name, form := range map[string]string{
-		"hidden input": `<form><input type="hidden" name="token" value="%s"></form>`,
-		"meta":         `<meta name="csrf-token" content="%s" />`,
-		"nonce":        `<script nonce="%s">x()</script>`,
-		"script":       `<script>RLCONF={"wgRequestId":"%s","wgCSPNonce":false};</script>`,
-		"assignment":   "<script>\nvar session = '%s';\n</script>",
-		"data":         `<div id="app" data-key="%s">x</div>`,
-		"comment":      "<!-- request %s of web -->",
-		"text":         `<p id="foot">request %s done</p>`,
-	} {
-		for _, size := range []int{18, 24, 32, 64} {
-			page := func(v string) []byte { return pageOf("One", "", strings.ReplaceAll(form, "%s", v)) }
-			k, missed := learned(t, page("7"+token(size)[1:]), page("x"+token(size)[1:])), 0
-			for range 300 {
-				if _, _, same := k.Same(page(token(size)), page(token(size))); !same {
-					missed++
-				}
-			}
-			if missed > 5 { // short ones may look like words
-				t.Errorf("%s of %d bytes: %d of 300 pairs are not masked", name, size, missed)
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func (d *document) unit(s, value, where span) *unit {
 
 // value finds the units of a value that is not an address: all of it, or its words.
 func (d *document) value(v, where span, base Position) {
-	if b := d.doc[v.from:v.to]; isNumber(b) || isToken(b) {
+	if b := d.doc[v.from:v.to]; isNumber(b) || isToken(b) || isLetters(b) {
 		d.unit(v, v, where).narrow = base
 		return
 	}
@@ -326,6 +326,9 @@ const (
 	longWord   = 8  // bytes from which letters before or after a number belong to a token
 	mostLead   = 12 // letters before a number
 	mostTail   = 4  // letters behind a number
+
+	leastLetters = 8 // bytes of a token without a digit
+	leastTurns   = 4 // between capital and small letters in it
 )
 
 // isNumber reports whether a word is a number, a date or a time.
@@ -364,6 +367,25 @@ func isToken(w []byte) bool {
 	}
 	padded := len(w)%4 == 0 && w[len(w)-1] == '='
 	return digits > 0 || (upper > 0 && padded) || (upper > 1 && lower > 1 && len(w) >= 16)
+}
+
+// isLetters reports whether a value is a token that has no digit, as one of 2 500 hexadecimal ones of eight
+// bytes: its end is hexadecimal, or changes between capital and small letters as no word does.
+func isLetters(v []byte) bool {
+	end := v[bytes.LastIndexAny(v, "-_.")+1:]
+	if len(end) < leastLetters {
+		return false
+	}
+	turns := 0
+	for i, c := range end {
+		if !letter(c) {
+			return false
+		}
+		if i > 0 && c&0x20 != end[i-1]&0x20 {
+			turns++
+		}
+	}
+	return isHex(end) || turns >= leastTurns
 }
 
 // isBase64 reports whether a value is a long random one in base64, of which one in 64 begins as a path does:
