@@ -72,16 +72,16 @@ func TestFormsToWriteInInBulk(t *testing.T) {
 			form: func(n int) string { return mirrortest.Words(uint32(n), 20) + fmt.Sprintf(textForm, "") },
 			kept: 40,
 		},
-		"one without a form": {
-			form: func(n int) string { return map[bool]string{true: fmt.Sprintf(textForm, "")}[n > 0] },
+		"some without a form": { // one may come after the eighth form
+			form: func(n int) string { return map[bool]string{true: fmt.Sprintf(textForm, "")}[n%2 > 0] },
 			kept: 40,
 		},
 		"hidden": {
 			form: func(n int) string { return hiddenMeta + mirrortest.Words(uint32(n), 20) },
 		},
-		"one that is not hidden": {
+		"some that are not hidden": {
 			form: func(n int) string {
-				return map[bool]string{true: hiddenMeta}[n > 0] + mirrortest.Words(uint32(n), 20)
+				return map[bool]string{true: hiddenMeta}[n%2 > 0] + mirrortest.Words(uint32(n), 20)
 			},
 			kept: 40,
 		},
@@ -208,5 +208,47 @@ func TestLoginsAndFeedsOfPages(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A redirect among pages that are left, such as Special:Random, is left with them, also by a run that
+// requests it to see whether it still is one.
+func TestRedirectsAmongLeftPages(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/robots.txt", mirrortest.Status(404))
+	w.Set(home+"/favicon.ico", mirrortest.Status(404))
+	w.Set(home+"/Special:Random", mirrortest.Redirect("/page3"))
+	var asked atomic.Int64
+	w.Set(home+"/Special:Next", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.Redirect(rw, r, "/page4", http.StatusFound)
+	}})
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		n, page := 0, strings.TrimPrefix(r.URL.Path, "/")
+		if strings.HasPrefix(page, "Special:") {
+			fmt.Fprintf(rw, "%s<h1>%s</h1>a page of the program", hiddenMeta, page)
+			return
+		}
+		fmt.Sscanf(page, "page%d", &n)
+		const form = "<h1>%s</h1>%s <a href=/Special:Random>any</a> <a href=/Special:Links%d>links</a>"
+		fmt.Fprintf(rw, form, page, mirrortest.Words(uint32(n*7+len(page)), 30), n)
+		if page == "" {
+			for i := range 20 {
+				fmt.Fprintf(rw, "<p><a href=/page%d>page</a>", i+1)
+			}
+		} else if n == 20 {
+			fmt.Fprint(rw, "<a href=/Special:Next>next</a>")
+		}
+	}})
+	m := mirrortest.New(t, w, "policy = \"full\"\n"+job())
+	for run := range 66 {
+		wantVerdict(t, m.Run(), mirror.Complete, run == 0)
+	}
+	if page := m.Tree()["page4.html"]; !strings.Contains(page, home+"/Special:Random") {
+		t.Errorf("page4 has no link to the origin:\n%s", page)
+	}
+	if asked.Load() == 0 {
+		t.Error("no run requested it")
 	}
 }

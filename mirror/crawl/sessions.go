@@ -84,7 +84,11 @@ func folded(r *crawling, rec *record.Resource) (f process.Found, ok bool) {
 	}
 	s := r.Table.State(rec.ID)
 	if !rec.Requis && !(rec.InSet && s.Known()) { // what earlier runs had stays
-		if why := r.sessions.Leaves(rec.URL); why != "" {
+		why := r.sessions.Leaves(rec.URL)
+		if rec.Outcome == site.Redirected {
+			why = r.sessions.LeavesAny(rec.URL)
+		}
+		if why != "" {
 			f.Finding = process.LeftOut(rec, why, r.Version, urls.Account{})
 			return f, true
 		}
@@ -120,14 +124,18 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 		return secondOf(ctx, r, u)
 	})
 	for id, s := range t.All() {
-		if !s.Given() || !s.InSet() || (s.Referrer() == 0) {
+		leads := s.Outcome() == site.Redirected
+		if !s.Given() || !(s.InSet() || leads) || (s.Referrer() == 0) {
 			continue
 		}
 		u := r.Table.URL(id)
-		if _, spelled := r.Table.Standing(id); !spelled {
-			if to, _ := r.sessions.Main(u); (to == u) && (r.sessions.Leaves(u) == "") {
-				continue
-			}
+		_, spelled := r.Table.Standing(id)
+		to, _ := r.sessions.Main(u)
+		switch {
+		case leads && (spelled || to != u || r.sessions.LeavesAny(u) == ""):
+			continue
+		case !leads && !spelled && to == u && r.sessions.Leaves(u) == "":
+			continue
 		}
 		rec, err := r.process.Record(id, u)
 		if err != nil {

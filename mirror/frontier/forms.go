@@ -241,13 +241,13 @@ func (s *SessionIDs) tell(u site.URL, places []string, is bool, has string) (lef
 		case is && has != "" && len(s.plain) < mostAlike && !s.plain[place]:
 			vote(s, place, u, has)
 		}
-		left = (s.keepLeft(place) && is) || left
+		left = (keepLeft(s, place) && is) || left
 	}
 	return left
 }
 
 // keepLeft notes whether a place is known. The caller holds mu.
-func (s *SessionIDs) keepLeft(place string) bool {
+func keepLeft(s *SessionIDs, place string) bool {
 	if !s.isKnown(place) {
 		s.left.Delete(place)
 		return false

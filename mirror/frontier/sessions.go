@@ -128,7 +128,7 @@ func NewSessionIDs(learned map[string]*urls.SessionID, run int, table *urls.Tabl
 		}
 	}
 	for place := range s.learned {
-		s.keepLeft(place)
+		keepLeft(s, place)
 	}
 	s.some.Store(len(learned) > 0)
 	s.Recall()
@@ -222,6 +222,15 @@ func (s *SessionIDs) ReadLeft(u site.URL, body []byte, r Robots) (why string) {
 // Leaves returns why a URL is left to the origin, "" when it is not. It takes no lock: the table calls it.
 func (s *SessionIDs) Leaves(u site.URL) (why string) {
 	if !s.Some() || isChosen(u, s.run) {
+		return ""
+	}
+	return s.LeavesAny(u)
+}
+
+// LeavesAny is Leaves, also for one that this run requests to see whether it is still of its kind. A redirect
+// does not tell that: as a link it would change each page that names it.
+func (s *SessionIDs) LeavesAny(u site.URL) (why string) {
+	if !s.Some() {
 		return ""
 	}
 	isLeft := func(place string) bool {

@@ -55,6 +55,10 @@ func (x *Processor) redirect(rec *record.Resource, res *fetch.Result, to site.UR
 	if isKept(x, rec) {
 		return kept(x, rec)
 	}
+	why := x.Admission.Sessions.LeavesAny(rec.URL)
+	if (why != "") && rec.Referrer > 0 && !rec.Requis && !rec.InSet {
+		return outcome(LeftOut(rec, why, x.Version, urls.Account{}), nil)
+	}
 	rec.Outcome, rec.Failures, rec.Gone, rec.Answer = site.Redirected, 0, 0, res.Whole
 	rec.Requis = x.read.needed(rec)
 	old, part := rec.Target, rec.Fragment
