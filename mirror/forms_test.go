@@ -217,11 +217,10 @@ func TestRedirectsAmongLeftPages(t *testing.T) {
 	w := mirrortest.Start(t)
 	w.Set(home+"/robots.txt", mirrortest.Status(404))
 	w.Set(home+"/favicon.ico", mirrortest.Status(404))
-	w.Set(home+"/Special:Random", mirrortest.Redirect("/page3"))
 	var asked atomic.Int64
-	w.Set(home+"/Special:Next", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+	w.Set(home+"/Special:Random", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
-		http.Redirect(rw, r, "/page4", http.StatusFound)
+		http.Redirect(rw, r, "/page3", http.StatusFound)
 	}})
 	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/html")
@@ -237,18 +236,18 @@ func TestRedirectsAmongLeftPages(t *testing.T) {
 			for i := range 20 {
 				fmt.Fprintf(rw, "<p><a href=/page%d>page</a>", i+1)
 			}
-		} else if n == 20 {
-			fmt.Fprint(rw, "<a href=/Special:Next>next</a>")
 		}
 	}})
 	m := mirrortest.New(t, w, "policy = \"full\"\n"+job())
-	for run := range 66 {
-		wantVerdict(t, m.Run(), mirror.Complete, run == 0)
+	wantVerdict(t, m.Run(), mirror.Complete, true)
+	first := asked.Load()
+	for range 65 {
+		wantVerdict(t, m.Run(), mirror.Complete, false)
 	}
 	if page := m.Tree()["page4.html"]; !strings.Contains(page, home+"/Special:Random") {
 		t.Errorf("page4 has no link to the origin:\n%s", page)
 	}
-	if asked.Load() == 0 {
-		t.Error("no run requested it")
+	if asked.Load() == first {
+		t.Error("no later run requested it")
 	}
 }
