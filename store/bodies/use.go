@@ -118,7 +118,7 @@ func (w *FrameWriter) Copy(
 		}
 		return err
 	}
-	out, err := r.unbundle(raw, &x)
+	out, err := r.unbundle(nil, raw, &x)
 	if err != nil {
 		return err
 	}
