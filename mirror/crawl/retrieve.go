@@ -278,11 +278,15 @@ func (r *crawling) ask(
 	if err != nil {
 		return false, err
 	}
-	if f, ok := folded(r, &rec); ok { // it was queued before the session id was known
+	named := !rec.InSet && (rec.Referrer > 0)
+	mayWait := named && !rec.Requis && urls.HasState(rec.URL.String())
+	if mayWait && r.repeats.PutsOff(id, rec.URL, mainOf(r, rec.URL)) {
+		return false, nil
+	}
+	if f, ok := folded(r, &rec, false); ok { // it was queued before the session id was known
 		r.conclude(id, rec.URL, f)
 		return false, nil
 	}
-	named := !rec.InSet && (rec.Referrer > 0)
 	if named && r.chains.Refuses(rec.URL, rec.Referrer-1) { // it was queued before the trap was found
 		rec.Outcome, rec.Reason = site.Trapped, frontier.ChainReason
 		r.conclude(id, rec.URL, process.Found{Finding: urls.FindingOf(&rec, urls.Account{Tally: urls.AsTrapped})})

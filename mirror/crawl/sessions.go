@@ -4,6 +4,7 @@ package crawl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -49,7 +50,37 @@ func keepSessions(r *planned) error {
 	if (r.sessions == nil) || (err != nil) {
 		return err
 	}
-	return urls.WriteFact(r.Site.Notes, urls.SessionsFact, r.sessions.Learned())
+	if r.repeats != nil {
+		err = urls.WriteFact(r.Site.Notes, urls.RepeatsFact, r.repeats.Learned())
+	}
+	return errors.Join(err, urls.WriteFact(r.Site.Notes, urls.SessionsFact, r.sessions.Learned()))
+}
+
+// newRepeats returns what learns which pages repeat others, with what earlier runs learned; nil when the job
+// does not want that.
+func newRepeats(r *Retrieval) (*frontier.StateRepeats, error) {
+	learned, _, err := urls.ReadFact[map[string]*urls.RepeatPlace](r.Site.Notes, urls.RepeatsFact)
+	if (err != nil) || !r.Job.Scope.LearnSessions || r.Options.Imports {
+		return nil, err
+	}
+	return frontier.NewStateRepeats(learned, r.Run.Number, r.Table), nil
+}
+
+// mainOf returns the URL that stands for another one, or that one.
+func mainOf(r *crawling, u site.URL) site.URL {
+	to, _ := r.sessions.Main(u)
+	return to
+}
+
+// leaves returns why a page is left to the origin, "" when it is not. What stands for a page is left with it.
+// What this run found out of pages that repeat counts in the end.
+func leaves(r *crawling, u site.URL, end bool) (why string) {
+	to := mainOf(r, u)
+	if r.repeats.Leaves(to) || (end && r.repeats.LeavesNow(to)) {
+		r.repeats.Leave(u)
+		return frontier.LeftRepeat
+	}
+	return r.sessions.Leaves(u)
 }
 
 // keepProfiles stores which programs make the site, for the next run, and notes what the mirror has that
@@ -78,14 +109,14 @@ const couldLeave = "profile = %[1]q in the job file would take out of the mirror
 
 // folded returns what becomes of a URL for which another one stands; ok is false for all other URLs. Entry
 // points and sitemaps, which no document named, stand for themselves.
-func folded(r *crawling, rec *record.Resource) (f process.Found, ok bool) {
+func folded(r *crawling, rec *record.Resource, end bool) (f process.Found, ok bool) {
 	if rec.Referrer == 0 {
 		return f, false
 	}
 	s := r.Table.State(rec.ID)
 	if !rec.Requis && !(rec.InSet && s.Known()) { // what earlier runs had stays
-		why := r.sessions.Leaves(rec.URL)
-		if rec.Outcome == site.Redirected {
+		why := leaves(r, rec.URL, end)
+		if rec.Outcome == site.Redirected && why != frontier.LeftRepeat {
 			why = r.sessions.LeavesAny(rec.URL)
 		}
 		if why != "" {
@@ -110,9 +141,10 @@ func folded(r *crawling, rec *record.Resource) (f process.Found, ok bool) {
 // is left to request. The ones that stand for them are requested.
 func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 	t := r.Table.Settled()
-	if (!r.sessions.Some() && !t.Spelled()) || r.stopped() {
+	if (!r.sessions.Some() && !t.Spelled() && len(r.repeats.Learned()) == 0) || r.stopped() {
 		return nil
 	}
+	requestPutOff(r, stage)
 	r.sessions.Settle()
 	for _, q := range r.sessions.Bare() {
 		if res, body := requestAside(ctx, r, q.URL, int64(r.Job.Limits.MaxDocument)); res != nil {
@@ -123,6 +155,23 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 	auditAlike(t, r.Run.Number, r.sessions, func(u site.URL) (*frontier.Second, bool) {
 		return secondOf(ctx, r, u)
 	})
+	for more := true; more; more = requestPutOff(r, stage) {
+		if err := foldOnes(r); err != nil {
+			return err
+		}
+		stage()
+	}
+	if err := leavePutOff(r); err != nil {
+		return err
+	}
+	stage()
+	return leavePutOff(r)
+}
+
+// foldOnes concludes which of the URLs that were requested are one, or are left to the origin.
+func foldOnes(r *crawling) error {
+	share(r)
+	t := r.Table.Settled()
 	for id, s := range t.All() {
 		leads := s.Outcome() == site.Redirected
 		if !s.Given() || !(s.InSet() || leads) || (s.Referrer() == 0) {
@@ -131,21 +180,74 @@ func foldSessions(ctx context.Context, r *crawling, stage func()) error {
 		u := r.Table.URL(id)
 		_, spelled := r.Table.Standing(id)
 		to, _ := r.sessions.Main(u)
+		n := s.Target()
+		follows := leads && n > 0 && r.repeats.LeavesNow(r.Table.URL(n-1))
 		switch {
-		case leads && (spelled || to != u || r.sessions.LeavesAny(u) == ""):
+		case leads && !follows && (spelled || to != u || r.sessions.LeavesAny(u) == ""):
 			continue
-		case !leads && !spelled && to == u && r.sessions.Leaves(u) == "":
+		case !leads && !spelled && to == u && leaves(r, u, true) == "":
 			continue
 		}
 		rec, err := r.process.Record(id, u)
 		if err != nil {
 			return err
 		}
-		if f, ok := folded(r, &rec); ok {
+		f, ok := folded(r, &rec, true)
+		if !ok && follows && rec.Status == 0 { // a page stood for it that is left
+			r.repeats.Leave(u)
+			f.Finding, ok = process.LeftOut(&rec, frontier.LeftRepeat, r.Version, urls.Account{}), true
+		}
+		if ok {
 			r.conclude(id, u, f)
 		}
 	}
-	stage()
+	return nil
+}
+
+func share(r *crawling) map[site.URL]site.URL {
+	return r.repeats.Share(func(u site.URL) site.URL { return mainOf(r, u) })
+}
+
+// requestPutOff requests those pages that were put off whose places have credit, when nothing else is left to
+// request. some reports whether there were any.
+func requestPutOff(r *crawling, stage func()) (some bool) {
+	next := func() []uint32 {
+		if len(r.repeats.Waiting()) > 0 {
+			r.sessions.Recall()
+		}
+		return r.repeats.Resume(share(r))
+	}
+	for ids := next(); len(ids) > 0 && !r.stopped(); ids = next() {
+		some = true
+		for _, id := range ids {
+			r.dispatcher.Front.Add(r.Table.URL(id).Origin(), id, frontier.PrioLast)
+		}
+		stage()
+	}
+	return some
+}
+
+// leavePutOff leaves the other ones to the origin, unless pages of the mirror stand for them.
+func leavePutOff(r *crawling) error {
+	if r.stopped() {
+		return nil
+	}
+	waiting := r.repeats.Waiting()
+	for u, id := range waiting {
+		rec, err := r.process.Record(id, u)
+		if err != nil {
+			return err
+		}
+		f, ok := folded(r, &rec, true)
+		if !ok {
+			f.Finding = process.LeftOut(&rec, frontier.LeftRepeat, r.Version, urls.Account{})
+		}
+		if rec.Outcome == site.OutOfScope {
+			r.Notes.Add(frontier.LeftRepeat, u)
+		}
+		r.conclude(id, u, f)
+	}
+	r.repeats.Forget(waiting)
 	return nil
 }
 

@@ -37,6 +37,7 @@ type planned struct {
 	*loaded
 	chains    *frontier.Chains
 	sessions  *frontier.SessionIDs
+	repeats   *frontier.StateRepeats
 	pairs     urls.Pairs
 	admission *frontier.Admission
 }
@@ -63,6 +64,9 @@ func (l *loaded) plan() (p *planned, err error) {
 		return nil, err
 	}
 	if p.sessions, err = newSessions(l.Retrieval); err != nil {
+		return nil, err
+	}
+	if p.repeats, err = newRepeats(l.Retrieval); err != nil {
 		return nil, err
 	}
 	if p.pairs, err = recallPairs(l.Retrieval); err != nil {
@@ -151,6 +155,7 @@ func (r *planned) newAdmission() *frontier.Admission {
 		Variants: r.variants,
 		Chains:   r.chains,
 		Sessions: r.sessions,
+		Repeats:  r.repeats,
 		MaxDepth: r.Job.Limits.MaxDepth,
 		Run:      r.Run.Number,
 		Rescan:   r.Rescan,

@@ -20,9 +20,10 @@ type Admission struct {
 
 	Rules    *scope.URLRules
 	Variants *urls.Variants
-	Chains   *Chains     // nil: chains are not traps
-	Sessions *SessionIDs // nil: session ids are not learned
-	MaxDepth int64       // limits.max_depth; 0 for none
+	Chains   *Chains       // nil: chains are not traps
+	Sessions *SessionIDs   // nil: session ids are not learned
+	Repeats  *StateRepeats // nil: pages that repeat others are not learned
+	MaxDepth int64         // limits.max_depth; 0 for none
 	Run      int
 	Rescan   bool // the rules changed
 	// First reports whether the sources of evidence are requested first, and all else waits.
@@ -75,11 +76,12 @@ func (a *Admission) tooDeep(c *scope.Candidate, depth int) bool {
 func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
 	why := a.Rules.Leaves(u, c.Purpose)
 	if (why == "") && (c.Purpose == scope.Page) {
-		why = a.Sessions.Leaves(u)
+		why = a.leaves(u)
 	}
 	if why != "" {
-		a.Notes.Add(why, u)
-		a.refused.add(c)
+		if a.Notes.Add(why, u); why != LeftRepeat { // which the next document may name otherwise
+			a.refused.add(c)
+		}
 		return false
 	}
 	ok, reason := a.Rules.Allow(u, c.Purpose)
@@ -94,6 +96,14 @@ func (a *Admission) allowNew(c *scope.Candidate, u site.URL) bool {
 		a.refused.add(c)
 	}
 	return false
+}
+
+// leaves returns why a page is left to the origin, "" when it is not.
+func (a *Admission) leaves(u site.URL) (why string) {
+	if a.Repeats.Leaves(u) {
+		return LeftRepeat
+	}
+	return a.Sessions.Leaves(u)
 }
 
 func (a *Admission) trapped(u site.URL, reason string) {
@@ -177,5 +187,5 @@ func PurposeOf(s urls.State) scope.Purpose {
 // Allows asks the rules about a URL that is known.
 func (a *Admission) Allows(u site.URL, s urls.State, p scope.Purpose) bool {
 	ok, _ := a.Rules.Allow(u, p)
-	return ok && (s.InSet() || (p != scope.Page) || a.Sessions.Leaves(u) == "")
+	return ok && (s.InSet() || (p != scope.Page) || a.leaves(u) == "")
 }

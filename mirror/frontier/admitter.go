@@ -37,6 +37,7 @@ func (a *Admission) Admit(ids []int64, doc Document, cs []scope.Candidate) Admit
 			cs[i].URL = a.withoutSession(a.Rules.MainOf(cs[i].URL))
 		}
 	}
+	a.Repeats.Named(func() site.URL { return a.Table.URL(doc.ID) }, cs)
 	var unknown []int
 	a.Table.MarkNamed(urls.Mentions{
 		N:   len(cs),

@@ -52,6 +52,7 @@ type tally struct {
 	no     bool
 	texts  map[uint64]bool // of pairs that said the same; the documents that named their tokens
 	pair   [2]string       // the last one
+	states map[string]bool // values that are states of a repository: most pages of two of these are the same
 	frames map[string]*alikeFrame
 }
 
@@ -243,6 +244,12 @@ func (s *SessionIDs) compare(u site.URL, p *urls.IdlePart, said alikeText, links
 			continue
 		}
 		t.texts[text], t.pair = true, [2]string{f.of.String(), u.String()}
+		if urls.IsState(p.Value) && !p.IsToken() {
+			if t.states == nil {
+				t.states = map[string]bool{}
+			}
+			t.states[p.Value] = true
+		}
 		if named {
 			t.texts[^text] = true
 		}
@@ -260,7 +267,7 @@ func (s *SessionIDs) prove(place string, p *urls.IdlePart, t *tally) {
 			a.ripe = true
 			s.ripe = append(s.ripe, SecondRequest{URL: a.url, Kind: p.Kind})
 		}
-	case len(t.texts) >= alikePairs:
+	case len(t.texts) >= alikePairs && (t.states == nil || len(t.states) >= alikeStates):
 		if frames, ok := t.framed(); ok {
 			s.learn(place, &urls.SessionID{
 				Alike:  true,

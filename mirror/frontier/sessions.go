@@ -39,6 +39,7 @@ import (
 
 const (
 	alikePairs     = 8       // that must say the same
+	alikeStates    = 4       // of a repository that pairs must have, when any has one
 	sessionAnswers = 3       // under whose tokens pages must say what they said under another token
 	sessionTries   = 2       // requests for the last proof that may fail
 	bareURLs       = 3       // that must say without the token what they say with it

@@ -179,6 +179,7 @@ func (r *reading) document(
 	if record.IsQuick(now.Digest) {
 		now.Digest = sha256.Sum256(b.Data)
 	}
+	r.Admission.Repeats.Read(now.URL, func() []byte { return b.Data }, false, !old.InSet, nil)
 	like, err := r.Saver.Blob(p.page(now, old, b.Data, x.Format), render.ModTime(now))
 	if err != nil {
 		return nil, err
@@ -278,6 +279,13 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 		p.Said = func() string { return text.Extract(plain()) }
 	}
 	r.Admission.Sessions.Read(now.URL, said, plain, x.Doc.Links)
+	if x.Format == relocate.HTML {
+		whole := plain
+		if whole == nil {
+			whole = func() []byte { return said }
+		}
+		r.Admission.Repeats.Read(now.URL, whole, true, !old.InSet, x.Doc.Links)
+	}
 	if old.InSet {
 		r.Admission.Chains.Reread(p)
 	} else {

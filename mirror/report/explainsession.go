@@ -31,6 +31,9 @@ func (e *explainer) session() error {
 	case (p != nil) && p.Differs:
 		e.say("same page: no longer: it said something else than %s", p.Main)
 	}
+	if err := e.states(); err != nil {
+		return err
+	}
 	main := e.u
 	for _, p := range urls.PartsOf(e.u) {
 		for _, place := range p.Places() {
@@ -56,6 +59,23 @@ func (e *explainer) session() error {
 	if main != e.u {
 		e.say("%s stands for it", main)
 		e.u = main
+	}
+	return nil
+}
+
+// states says whether other URLs in whose place the explained one is mostly repeat what the mirror has.
+func (e *explainer) states() error {
+	x := urls.StatedOf(e.u)
+	learned, _, err := urls.ReadFact[map[string]*urls.RepeatPlace](e.Site.Notes, urls.RepeatsFact)
+	if (err != nil) || len(x.States) == 0 {
+		return err
+	}
+	for _, of := range [...]string{"", urls.FirstOfView, urls.OfCurrent} {
+		if l := learned[x.Place+of]; l != nil {
+			const why = "states: of %d pages like %s%s, %d said only what other views or states say, as %s; " +
+				"others are left to the origin since run %d (scope.learn_sessions)"
+			e.say(why, l.Pages, x.Place, of, l.Repeat, l.Last, l.Run)
+		}
 	}
 	return nil
 }
