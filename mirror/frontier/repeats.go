@@ -429,7 +429,7 @@ func (r *StateRepeats) Read(u site.URL, plain func() []byte, isHTML, isNew bool,
 	x := urls.StatedOf(u)
 	r.mu.Lock()
 	full := len(r.said) >= mostSayings || len(r.read) >= mostStated
-	matters := len(x.States) > 0 || len(r.read) > 0 || len(r.left) > 0
+	matters := len(x.States) > 0 || len(r.read) >= placeCredit // else most sites would pay for a few pages
 	r.mu.Unlock()
 	if full || !matters {
 		return
