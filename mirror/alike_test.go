@@ -172,6 +172,37 @@ func TestCodeBrowserEndsInBulk(t *testing.T) {
 	}
 }
 
+// A page that repeats others and waits is requested all the same when a page that comes later shows it.
+func TestShownStates(t *testing.T) {
+	w := mirrortest.Start(t)
+	w.Set(home+"/robots.txt", mirrortest.Status(404))
+	w.Set(home+"/favicon.ico", mirrortest.Status(404))
+	w.Set("*", mirrortest.Page{Handle: func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		switch view, _, _ := strings.Cut(r.URL.Path[1:], "/"); view {
+		case "":
+			for c := range browserCommits {
+				fmt.Fprintf(rw, "<p><a href=/blame/%[1]s/a>a</a> <a href=/raw/%[1]s/a>b</a>", commitID(c))
+			}
+			fmt.Fprint(rw, "<a href=/show>show</a>")
+		case "show":
+			fmt.Fprintf(rw, "<img src=/raw/%s/a>", commitID(20))
+		case "raw":
+			rw.Header().Set("Content-Type", "image/png")
+			fmt.Fprint(rw, "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+		default:
+			fmt.Fprint(rw, mirrortest.Words(uint32(len(view)), 60))
+		}
+	}})
+	m := mirrortest.New(t, w, job("polite.connections = 1"))
+	s := m.Run()
+	wantVerdict(t, s, mirror.Complete, true)
+	wantText(t, s, "mostly repeat what other states say")
+	if page := m.Tree()["show.html"]; strings.Contains(page, home) {
+		t.Errorf("it does not have what it shows:\n%s", page)
+	}
+}
+
 // idleSite serves pages p0 to p39, each also with ?view=a and ?view=b, of which says decides what they say.
 func idleSite(w *mirrortest.Web, says func(page int, view string) string) *atomic.Int64 {
 	var asked atomic.Int64

@@ -280,7 +280,7 @@ func (r *crawling) ask(
 	}
 	named := !rec.InSet && (rec.Referrer > 0)
 	mayWait := named && !rec.Requis && urls.HasState(rec.URL.String())
-	if mayWait && r.repeats.PutsOff(id, rec.URL, mainOf(r, rec.URL)) {
+	if mayWait && r.repeats.PutOff(id, rec.URL, mainOf(r, rec.URL)) {
 		return false, nil
 	}
 	if f, ok := folded(r, &rec, false); ok { // it was queued before the session id was known

@@ -61,6 +61,7 @@ type StateRepeats struct {
 	said    map[uint64]struct{}          // by view or state, and saying
 	first   map[uint64]uint64            // by view, its first URL; by state, its first view
 	current map[uint64]bool              // URLs that a page without a state names
+	shown   map[uint64]bool              // URLs that pages show: they neither wait nor are left
 	was     map[uint64]bool              // URLs that earlier runs left
 	read    map[site.URL]statedPage      // of this run
 	off     []site.URL                   // pages that wait
@@ -90,6 +91,7 @@ func NewStateRepeats(learned map[string]*urls.RepeatPlace, run int, table *urls.
 		said:    map[uint64]struct{}{},
 		first:   map[uint64]uint64{},
 		current: map[uint64]bool{},
+		shown:   map[uint64]bool{},
 		was:     map[uint64]bool{},
 		read:    map[site.URL]statedPage{},
 		ids:     map[site.URL]uint32{},
@@ -173,7 +175,8 @@ func (r *StateRepeats) Leaves(u site.URL) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, wasRead := r.read[u]
-	return !wasRead && r.staysLeft(&x, xxh3.HashString(u.String())) != ""
+	h := xxh3.HashString(u.String())
+	return !wasRead && !r.shown[h] && r.staysLeft(&x, h) != ""
 }
 
 // LeavesNow reports whether this run leaves a URL to the origin: one that repeats, or waits. It is called
@@ -186,12 +189,13 @@ func (r *StateRepeats) LeavesNow(u site.URL) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, waits := r.ids[u]
-	return waits || (r.read[u].repeats && r.left[r.placeOf(&x, u)] != nil)
+	repeats := r.read[u].repeats && r.left[r.placeOf(&x, u)] != nil
+	return waits || (repeats && !r.shown[xxh3.HashString(u.String())])
 }
 
-// PutsOff reports whether a page has to wait: its place has no credit now, or the page that stands for it
-// waits.
-func (r *StateRepeats) PutsOff(id uint32, u, main site.URL) bool {
+// PutOff puts a page off, and reports so, when it has to wait: its place has no credit now, or the page that
+// stands for it waits.
+func (r *StateRepeats) PutOff(id uint32, u, main site.URL) bool {
 	if r == nil {
 		return false
 	}
@@ -205,7 +209,7 @@ func (r *StateRepeats) PutsOff(id uint32, u, main site.URL) bool {
 	_, wasRead := r.read[u]
 	_, waits := r.ids[main]
 	broke := (a != nil) && (a.credit == 0) && (main == u)
-	if wasRead || !(waits || broke) || len(r.off) >= mostStated {
+	if wasRead || r.shown[xxh3.HashString(u.String())] || !(waits || broke) || len(r.off) >= mostStated {
 		return false
 	}
 	r.off, r.ids[u] = append(r.off, u), id
@@ -308,6 +312,8 @@ func (r *StateRepeats) Resume(to map[site.URL]site.URL) (ids []uint32) {
 		m, folds := to[u]
 		_, waits := r.ids[m]
 		switch x := urls.StatedOf(u); {
+		case r.shown[xxh3.HashString(u.String())]:
+			now[u] = true
 		case folds && waits:
 		case wasRead, folds:
 			now[u] = true
@@ -356,13 +362,18 @@ func (r *StateRepeats) accountOf(place string) *account {
 // Named takes the candidates of a document.
 func (r *StateRepeats) Named(doc func() site.URL, cs []scope.Candidate) {
 	has := func(c scope.Candidate) bool { return urls.HasState(c.URL) }
-	if (r == nil) || !slices.ContainsFunc(cs, has) || len(urls.StatedOf(doc()).States) > 0 {
+	if (r == nil) || !slices.ContainsFunc(cs, has) {
 		return
 	}
+	stated := len(urls.StatedOf(doc()).States) > 0
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range cs {
-		if has(c) && len(r.current) < mostStated {
+		switch {
+		case !has(c):
+		case c.Purpose == scope.Requisite && len(r.shown) < mostStated:
+			r.shown[xxh3.Hash(c.URL)] = true
+		case !stated && len(r.current) < mostStated:
 			r.current[xxh3.Hash(c.URL)] = true
 		}
 	}

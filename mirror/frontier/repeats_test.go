@@ -34,7 +34,7 @@ func (g generated) crawl(
 		case isNew && s.Leaves(u):
 			left = append(left, page)
 			return
-		case isNew && s.PutsOff(id, u, u), len(had) == most:
+		case isNew && s.PutOff(id, u, u), len(had) == most:
 			return
 		}
 		said, shows, names := g(page)
@@ -362,10 +362,10 @@ func TestURLsOfOnePage(t *testing.T) {
 				read(at("file", 1+i), "one")
 			}
 			read(at("new", 8), "two")
-			if !s.PutsOff(9, at("file", 9), at("file", 9)) || s.PutsOff(1, at("file", 1), at("file", 1)) {
+			if !s.PutOff(9, at("file", 9), at("file", 9)) || s.PutOff(1, at("file", 1), at("file", 1)) {
 				t.Fatal("a page without credit has its turn, or one waits that was read")
 			}
-			if !s.PutsOff(10, at("tree", 10), at("file", 9)) || s.PutsOff(11, at("tree", 11), at("tree", 11)) {
+			if !s.PutOff(10, at("tree", 10), at("file", 9)) || s.PutOff(11, at("tree", 11), at("tree", 11)) {
 				t.Error("a page does not wait with its main one, or one waits that has credit")
 			}
 			if !s.LeavesNow(at("file", 9)) || s.Leaves(at("file", 9)) || s.LeavesNow(at("new", 8)) {
