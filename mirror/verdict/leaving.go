@@ -18,7 +18,8 @@ import (
 type leaving struct {
 	lost    int // none of the others; limits.max_delete counts these
 	refused int // the job's rules refuse them, or refuse all documents that linked to them
-	// another resource has their place: of another type, extension or edition, on a list, or in a trap
+	// another resource has their place: of another type, extension or edition, on a list, or in a trap; where
+	// many leave, also their body
 	renamed int
 }
 
@@ -38,13 +39,48 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 		}
 		l.refused = len(ids) - len(rest)
 	}
-	if len(rest) > 0 {
-		if l.renamed, err = c.renamed(rest); err != nil {
+	lost := rest
+	if len(lost) > 0 {
+		if lost, err = c.notRenamed(lost); err != nil {
 			return l, err
 		}
 	}
-	l.lost = len(rest) - l.renamed
+	if (c.Live != nil) && c.dropsTooMany(len(lost)) {
+		if lost, err = c.notMoved(lost); err != nil {
+			return l, err
+		}
+	}
+	l.lost, l.renamed = len(lost), len(rest)-len(lost)
 	return l, nil
+}
+
+// notMoved returns those of the numbers whose body no other resource of the mirror has: a program that makes
+// pictures at the first look may serve them at another address ever after.
+func (c *Case) notMoved(ids []uint32) (rest []uint32, err error) {
+	gone, bodies, stays := setOf(ids), map[uint32][32]byte{}, map[[32]byte]bool{}
+	for _, of := range []bool{true, false} {
+		err := c.Records.Resources(func(rec *record.Resource) error {
+			switch {
+			case (rec.Body == record.NoBody) || (rec.Size == 0) || (rec.Digest == [32]byte{}):
+			case of && gone[rec.ID]:
+				bodies[rec.ID], stays[rec.Digest] = rec.Digest, false
+			case !of && !gone[rec.ID] && c.Table.State(rec.ID).InSet():
+				if _, wanted := stays[rec.Digest]; wanted {
+					stays[rec.Digest] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range ids {
+		if body, some := bodies[id]; !some || !stays[body] {
+			rest = append(rest, id)
+		}
+	}
+	return rest, nil
 }
 
 // notFolded returns those of the numbers for which no other URL of the mirror stands: such a URL has become a
@@ -110,16 +146,16 @@ func (c *Case) newlyRefuses(id uint32, s urls.State) (bool, error) {
 	return ok && c.Refuses(&rec), err
 }
 
-// renamed counts the resources that have become one of another type or extension: they redirect to a
-// resource with their name, or a new one with their name is there in their place. Each resource is the new
-// form of one other at most. A redirect to another name counts as a loss, new as the target may be: a site
-// that wants a login may redirect each page to a login page of its own. Many sites name files after their
-// build or edition (main.4f3a2b.js, style.css?v=7): all of them have other names after a deploy, and some
-// have in each run. News pages link to others in each run.
-func (c *Case) renamed(ids []uint32) (n int, err error) {
+// notRenamed returns the resources that have not become one of another type or extension. One that has
+// redirects to a resource with its name, or a new one with its name is there in its place. Each resource is
+// the new form of one other at most. A redirect to another name counts as a loss, new as the target may be: a
+// site that wants a login may redirect each page to a login page of its own. Many sites name files after
+// their build or edition (main.4f3a2b.js, style.css?v=7): all of them have other names after a deploy, and
+// some have in each run. News pages link to others in each run.
+func (c *Case) notRenamed(ids []uint32) (rest []uint32, err error) {
 	f, err := c.comers(ids)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	// Who has waited least has the fewest that came since.
 	ids = slices.Clone(ids)
@@ -128,20 +164,19 @@ func (c *Case) renamed(ids []uint32) (n int, err error) {
 	for _, id := range ids {
 		k := stem(c.Table.URL(id))
 		if to, in := c.Table.Final(id); in && (to != id) {
-			if !taken[to] && (stem(c.Table.URL(to)) == k) {
-				taken[to] = true
-				n++
+			if taken[to] || (stem(c.Table.URL(to)) != k) {
+				rest = append(rest, id)
 			}
+			taken[to] = taken[to] || (stem(c.Table.URL(to)) == k)
 			continue
 		}
 		if to, ok := c.successor(id, &f, taken); ok {
 			taken[to] = true
-			n++
-		} else if ofTrap(c, id) {
-			n++
+		} else if !ofTrap(c, id) {
+			rest = append(rest, id)
 		}
 	}
-	return n, nil
+	return rest, nil
 }
 
 // ofTrap reports whether a resource still answers, and is one of a kind of pages of which the run left others

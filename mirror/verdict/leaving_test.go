@@ -57,6 +57,29 @@ func entered(rec record.Resource) record.Resource {
 	return rec
 }
 
+// A program makes pictures at the first look under one address, and serves them under another one after.
+func TestLeavingWhatMoved(t *testing.T) {
+	with := func(u string, body string) record.Resource {
+		rec := needed(t, u)
+		rec.Digest = record.QuickDigest([]byte(body))
+		return rec
+	}
+	c := known(t, page(t, "http://h/"),
+		left(with("http://h/i.php?/u/a-th.jpg", "a"), site.Unchanged, 0),
+		left(with("http://h/i.php?/u/b-th.jpg", "b"), site.Unchanged, 0),
+		left(with("http://h/i.php?/u/c-th.jpg", "c"), site.Unchanged, 0),
+		with("http://h/data/a-th.jpg", "a"), entered(with("http://h/data/b-th.jpg", "b")))
+	ids := []uint32{1, 2, 3}
+	c.Limits.MaxDelete = 0
+	if l, err := c.leaving(ids); err != nil || l != (leaving{renamed: 2, lost: 1}) {
+		t.Errorf("%+v, %v", l, err)
+	}
+	c.Limits.MaxDelete = 0.1 // three are few: no record is read for them
+	if l, err := c.leaving(ids); err != nil || l != (leaving{lost: 3}) {
+		t.Errorf("of few: %+v, %v", l, err)
+	}
+}
+
 func TestLeaving(t *testing.T) {
 	home := page(t, "http://h/")
 	for _, c := range []struct {
