@@ -192,6 +192,7 @@ type ChainPage struct {
 	Said    func() string       // its text; nil: it is as it was when it left the mirror as part of a trap
 	Links   []relocate.Link     // of the page
 	Entered []site.URL          // URLs that enter the frontier because of it
+	Had     func(site.URL) bool // whether one of these was answered in an earlier run, as a dead link was
 	Knows   func(site.URL) bool // whether a URL has a number
 	handsOn map[site.URL]bool   // see hands
 }
@@ -369,7 +370,7 @@ func (c *Chains) leadsOn(k *chain, pattern string, p *ChainPage) (on bool) {
 		return (p == pattern) || ((other != nil) && (other.cut || (other.stale >= dullAfter)))
 	}
 	for _, u := range p.Entered {
-		on = on || !(isDull(PatternOf(u)) || p.handsOn[u])
+		on = on || !(isDull(PatternOf(u)) || p.handsOn[u] || ((p.Had != nil) && p.Had(u)))
 	}
 	for l := range p.links() {
 		u := site.Canonical(string(l.URL))

@@ -65,6 +65,9 @@ func TestChainsLearn(t *testing.T) {
 		{"new links", nil, nil, func(i int) []site.URL {
 			return []site.URL{site.Canonical(fmt.Sprintf("http://h/image%d.png", i))}
 		}, false},
+		{"a dead link, asked again", nil, nil, func(int) []site.URL {
+			return []site.URL{site.Canonical("http://h/gone.png")}
+		}, true},
 		{"links to itself", nil, nil, func(i int) []site.URL { return []site.URL{page(i + 1)} }, true},
 	} {
 		x := NewChains(10, nil)
@@ -75,6 +78,7 @@ func TestChainsLearn(t *testing.T) {
 				FromID: uint32(i),
 				From:   page(i - 1),
 				Said:   func() string { return fmt.Sprintf("page %d of the calendar", i) },
+				Had:    func(u site.URL) bool { return strings.HasSuffix(u.Path(), "gone.png") },
 			}
 			if c.from != nil {
 				p.FromID, p.From = c.from(i)

@@ -270,6 +270,10 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 		for id := range numbers(add) {
 			p.Entered = append(p.Entered, r.Table.URL(id))
 		}
+		p.Had = func(u site.URL) bool {
+			id, ok := r.Table.FindURL(u)
+			return ok && r.Table.State(id).Known() && (r.Table.State(id).Outcome() != site.Pending)
+		}
 	}
 	said := body[:min(len(body), mostChainText)]
 	p.Said = func() string { return text.Extract(said) }
