@@ -142,7 +142,7 @@ func (c *cutter) like(o *cutter, at *Times, onlyTimes bool) (varied int, ok bool
 		form := c.timeOf(us, i)
 		isTime := form != "" && form == o.timeOf(os, i)
 		switch {
-		case isTime && tellTime(old, now, at):
+		case isTime && tellTime(old, now, at), !onlyTimes && c.tookTime(u) && o.tookTime(v):
 			continue
 		case onlyTimes, !isTime && (!allowed || atOf(c.of(u), o.of(v)).Kind == 0):
 			return 0, false
@@ -153,6 +153,22 @@ func (c *cutter) like(o *cutter, at *Times, onlyTimes bool) (varied int, ok bool
 	}
 	return varied, true
 }
+
+// tookTime reports whether a unit says how long the program took for the page: "Page generated in 0.02 s".
+// Two answers at one moment often took as long.
+func (c *cutter) tookTime(u *unit) bool {
+	if (c.seg.kind != text) || !secondsForm.Match(c.doc[u.to:c.seg.to]) {
+		return false
+	}
+	line := c.before[1]
+	return madeForm.Match(c.current()) || (line.kind == text && madeForm.Match(c.doc[line.from:c.seg.to]))
+}
+
+var (
+	madeForm = regexp.MustCompile(`(?i)\bpage (?:was )?(?:generated|rendered|created|built|served|loaded|` +
+		`processed|executed|made)\b[^.\d]{0,24}\d`)
+	secondsForm = regexp.MustCompile(`(?i)^ ?(?:s|secs?|seconds?|ms|msecs?|milliseconds?)\b`)
+)
 
 // sameMoment reports whether two segments are the same but for how they name a moment.
 func (c *cutter) sameMoment(o *cutter, at *Times) bool {

@@ -10,7 +10,8 @@ import (
 // momentForms are how programs write parts of the time of an answer.
 var momentForms = strings.Fields(`
 	2006-01-02 2006/01/02 02.01.2006 2.1.2006 02/01/2006 2/1/2006 01/02/2006 1/2/2006 20060102
-	Monday Mon January Jan 2 02 2006 15:04 15:04:05 3:04 3:04:05 3pm PM
+	02-01-2006 2-1-2006 01-02-2006 1-2-2006 02-Jan-2006
+	Monday Mon January Jan 2 02 2006 15:04 15:04:05 3:04 3:04:05 03:04 03:04:05 3pm 03pm PM
 	2006-01-02T15:04:05 20060102150405`)
 
 // answerTakes is how long before it came an answer may have been made.

@@ -268,6 +268,10 @@ func TestTellTime(t *testing.T) {
 		{"Saturday", "Sunday", 24 * time.Hour, true},
 		{"Saturday", "Monday", 23 * time.Hour, false},
 		{"28th", "1st", 3 * 24 * time.Hour, true},
+		{"11-28-2026", "12-01-2026", 3 * 24 * time.Hour, true},
+		{"28-11-2026", "01-12-2026", 3 * 24 * time.Hour, true},
+		{"07:00", "07:05", 5 * time.Minute, true}, // 12-hour clocks have two digits, too
+		{"07:00", "07:15", 5 * time.Minute, false},
 		{"1795867200", "1795953600", 24 * time.Hour, true},
 		{"1795867200", "1795953600", 48 * time.Hour, false},
 	} {
@@ -279,6 +283,19 @@ func TestTellTime(t *testing.T) {
 }
 
 var noon = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+
+// A timing that says not that it is the page's own needs a rule.
+func TestTimingsOfOtherThings(t *testing.T) {
+	for _, c := range [][2]string{
+		{"<p>The video was rendered in 12 s", "<p>The video was rendered in 8 s"},
+		{"<p>Page made. The race took 12 s", "<p>Page made. The race took 13 s"},
+		{"<p>Page was made in 2026.<br>\nRuns took 12 s", "<p>Page was made in 2026.<br>\nRuns took 13 s"},
+	} {
+		if d, ok := Compare([]byte(c[0]), []byte(c[1]), Times{Old: noon, New: noon}); !ok || len(d.Templates) != 1 {
+			t.Errorf("%q: %v, %+v", c, ok, d)
+		}
+	}
+}
 
 // What says the same in another way needs no rule, however much of it there is.
 func TestSaysTheSame(t *testing.T) {
@@ -311,6 +328,10 @@ func TestSaysTheSame(t *testing.T) {
 		{`<time title="3 days ago">x`, `<time title="4 days ago">x`, 24 * time.Hour, true},
 		{strings.Repeat("<p>3 days ago\n", 50), strings.Repeat("<p>4 days ago\n", 50), 24 * time.Hour, true},
 		{"<p>updated 3 days ago", "<p>updated 2 days ago", 24 * time.Hour, false},
+		{"<p>This page was generated in about\n0.002s", "<p>This page was generated in about\n0.003s", 0, true},
+		{"<p>Page made in 0.9 s (7 queries in 6 ms)", "<p>Page made in 1 s (7 queries in 7 ms)", 0, true},
+		{"<p>Page created in 12 ms", "<p>Page created in 8 ms", 0, true},
+		{"<p>Page created in 2012", "<p>Page created in 2013", 0, false},
 		{"<p>updated 3 days ago", "<p>updated 4 days ago", 7 * 24 * time.Hour, false},
 		{"<p>updated 5 minutes ago", "<p>updated 7 minutes ago", 24 * time.Hour, false},
 		{"<p>updated 3 days ago", "<p>updated 4 days ago", 0, true},
