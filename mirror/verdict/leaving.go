@@ -19,7 +19,7 @@ type leaving struct {
 	lost    int // none of the others; limits.max_delete counts these
 	refused int // the job's rules refuse them, or refuse all documents that linked to them
 	// another resource has their place: of another type, extension or edition, on a list, or in a trap; where
-	// many leave, also their body
+	// many leave, also their body or text
 	renamed int
 }
 
@@ -54,34 +54,62 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 	return l, nil
 }
 
-// notMoved returns those of the numbers whose body no other resource of the mirror has: a program that makes
-// pictures at the first look may serve them at another address ever after.
+// notMoved returns those of the numbers whose body no other resource of the mirror has, nor their text: a
+// program that makes pictures at the first look may serve them at another address ever after, and answer
+// addresses with a token of the visitor, which are others each time, with one page.
 func (c *Case) notMoved(ids []uint32) (rest []uint32, err error) {
-	gone, bodies, stays := setOf(ids), map[uint32][32]byte{}, map[[32]byte]bool{}
-	for _, of := range []bool{true, false} {
-		err := c.Records.Resources(func(rec *record.Resource) error {
-			switch {
-			case (rec.Body == record.NoBody) || (rec.Size == 0) || (rec.Digest == [32]byte{}):
-			case of && gone[rec.ID]:
-				bodies[rec.ID], stays[rec.Digest] = rec.Digest, false
-			case !of && !gone[rec.ID] && c.Table.State(rec.ID).InSet():
-				if _, wanted := stays[rec.Digest]; wanted {
-					stays[rec.Digest] = true
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+	gone, same := setOf(ids), sameAs{like: map[uint32]uint32{}, stays: map[uint32]bool{}}
+	bodies, kept := map[uint32][32]byte{}, map[[32]byte]bool{}
+	err = c.Records.Resources(func(rec *record.Resource) error {
+		if rec.SameText && (rec.Like > 0) {
+			same.like[rec.ID] = rec.Like - 1
 		}
+		if gone[rec.ID] && (rec.Body != record.NoBody) && (rec.Size > 0) && (rec.Digest != [32]byte{}) {
+			bodies[rec.ID], kept[rec.Digest] = rec.Digest, false
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
+	err = c.Records.Resources(func(rec *record.Resource) error {
+		if gone[rec.ID] || !c.Table.State(rec.ID).InSet() {
+			return nil
+		}
+		if _, wanted := kept[rec.Digest]; wanted {
+			kept[rec.Digest] = true
+		}
+		same.stays[same.first(rec.ID)] = true
+		return nil
+	})
 	for _, id := range ids {
-		if body, some := bodies[id]; !some || !stays[body] {
+		if body, some := bodies[id]; !same.stays[same.first(id)] && (!some || !kept[body]) {
 			rest = append(rest, id)
 		}
 	}
-	return rest, nil
+	return rest, err
 }
+
+// sameAs are the pages that say the same to the word.
+type sameAs struct {
+	like  map[uint32]uint32 // an earlier one that does
+	stays map[uint32]bool   // whether one stays in the mirror, by the first that says so
+}
+
+// first returns the first page that says what another one does, which may be itself.
+func (s *sameAs) first(id uint32) uint32 {
+	for range mostAlike {
+		before, ok := s.like[id]
+		if !ok {
+			break
+		}
+		id = before
+	}
+	return id
+}
+
+// mostAlike bounds how many pages lie between one and the first that says the same.
+const mostAlike = 64
 
 // notFolded returns those of the numbers for which no other URL of the mirror stands: such a URL has become a
 // redirect without a request, because both are one.

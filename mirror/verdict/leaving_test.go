@@ -80,6 +80,29 @@ func TestLeavingWhatMoved(t *testing.T) {
 	}
 }
 
+// What says the same as a page that stays is no loss either: a link that has another token in each answer.
+func TestLeavingWhatSaysTheSame(t *testing.T) {
+	same := func(u string, as uint32) record.Resource {
+		rec := left(page(t, u), site.Unchanged, 0)
+		rec.Like, rec.SameText = as+1, true
+		return rec
+	}
+	near := same("http://h/rate?key=5", 1)
+	near.SameText = false
+	c := known(t, page(t, "http://h/"),
+		left(page(t, "http://h/rate?key=1"), site.Unchanged, 0), same("http://h/rate?key=2", 1), near,
+		page(t, "http://h/no"))
+	c.Limits.MaxDelete = 0
+	ids := []uint32{1, 2, 3}
+	if l, err := c.leaving(ids); err != nil || l != (leaving{lost: 3}) {
+		t.Errorf("nothing of it stays: %+v, %v", l, err)
+	}
+	c.Records.(*memory).records[4].Like, c.Records.(*memory).records[4].SameText = 2, true
+	if l, err := c.leaving(ids); err != nil || l != (leaving{renamed: 2, lost: 1}) {
+		t.Errorf("one stays: %+v, %v", l, err)
+	}
+}
+
 func TestLeaving(t *testing.T) {
 	home := page(t, "http://h/")
 	for _, c := range []struct {
