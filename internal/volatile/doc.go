@@ -192,7 +192,7 @@ func Compare(old, now []byte, at Times) (d BodyDifference, ok bool) {
 	slices.Sort(d.Templates)
 	d.Templates = slices.Compact(d.Templates)
 	if len(d.Examples) == 0 {
-		d.Examples = []string{hiddenMark}
+		d.Examples = []string{hiddenIn(old, now)}
 	}
 	return d, true
 }

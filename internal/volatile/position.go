@@ -239,7 +239,10 @@ func Apart(a, b, stored []byte) (out []Variation, ok bool) {
 	if len(a) > MaxBody || len(b) > MaxBody {
 		return nil, false
 	}
-	x, y := read(revealed(a)), read(revealed(b))
+	if len(pixels(a)) != len(pixels(b)) { // else their addresses may vary
+		a, b = withoutPixels(a), withoutPixels(b)
+	}
+	x, y := read(addressed(a)), read(addressed(b))
 	p := pair{
 		a:      x,
 		b:      y,

@@ -371,6 +371,11 @@ func TestSaysTheSame(t *testing.T) {
 		{hidden(0x54, "ann@example.org"), hidden(0xa3, "bob@example.org"), 0, false},
 		{hidden(0x54, "ann@example.org") + "<p>old", hidden(0xa3, "ann@example.org") + "<p>new", 0, false},
 		{`<a data-cfemail="5431">`, `<a data-cfemail="5">`, 0, false},
+		{"<p>a\n<p>b", "<p>a\n<!-- t -->\n<img src=\"/t\" width=\"1\" height=\"1\">\n<!-- /t -->\n<p>b", 0, true},
+		{"<p>a<p>b", "<p>a<img src='/cron.php?8' height=1 width=1 alt=''><p>b", 0, true},
+		{"<p>a<p>b", "<p>a<img src=/line.png height=1 width=100><p>b", 0, false},
+		{"<p>a<p>b", "<p>a<img src=/a.png height=10 width=10><p>b", 0, false},
+		{"<p>a<p>b", "<p>a<img src=/p.png height=1 width=1>c<p>b", 0, false},
 	} {
 		at := Times{Old: noon, New: noon.Add(c.later)}
 		d, ok := Compare([]byte(page(c.old, "foot")), []byte(page(c.now, "foot")), at)
