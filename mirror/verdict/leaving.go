@@ -54,9 +54,9 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 	return l, nil
 }
 
-// notMoved returns those of the numbers whose body no other resource of the mirror has, nor their text: a
-// program that makes pictures at the first look may serve them at another address ever after, and answer
-// addresses with a token of the visitor, which are others each time, with one page.
+// notMoved returns those of the numbers that no longer answer, or whose body no other resource of the mirror
+// has, nor their text: a program that makes pictures at the first look may serve them at another address ever
+// after, and answer addresses with a token of the visitor, which are others each time, with one page.
 func (c *Case) notMoved(ids []uint32) (rest []uint32, err error) {
 	gone, same := setOf(ids), sameAs{like: map[uint32]uint32{}, stays: map[uint32]bool{}}
 	bodies, kept := map[uint32][32]byte{}, map[[32]byte]bool{}
@@ -83,7 +83,10 @@ func (c *Case) notMoved(ids []uint32) (rest []uint32, err error) {
 		return nil
 	})
 	for _, id := range ids {
-		if body, some := bodies[id]; !same.stays[same.first(id)] && (!some || !kept[body]) {
+		body, some := bodies[id]
+		o := c.Table.State(id).Outcome()
+		answers := (o == site.Fetched) || (o == site.Unchanged)
+		if !answers || (!same.stays[same.first(id)] && (!some || !kept[body])) {
 			rest = append(rest, id)
 		}
 	}

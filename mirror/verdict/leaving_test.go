@@ -87,18 +87,19 @@ func TestLeavingWhatSaysTheSame(t *testing.T) {
 		rec.Like, rec.SameText = as+1, true
 		return rec
 	}
+	elsewhere := left(same("http://h/rate?key=6", 1), site.Redirected, 5) // maybe to a login page
 	near := same("http://h/rate?key=5", 1)
 	near.SameText = false
 	c := known(t, page(t, "http://h/"),
 		left(page(t, "http://h/rate?key=1"), site.Unchanged, 0), same("http://h/rate?key=2", 1), near,
-		page(t, "http://h/no"))
+		page(t, "http://h/no"), elsewhere)
 	c.Limits.MaxDelete = 0
-	ids := []uint32{1, 2, 3}
-	if l, err := c.leaving(ids); err != nil || l != (leaving{lost: 3}) {
+	ids := []uint32{1, 2, 3, 5}
+	if l, err := c.leaving(ids); err != nil || l != (leaving{lost: 4}) {
 		t.Errorf("nothing of it stays: %+v, %v", l, err)
 	}
 	c.Records.(*memory).records[4].Like, c.Records.(*memory).records[4].SameText = 2, true
-	if l, err := c.leaving(ids); err != nil || l != (leaving{renamed: 2, lost: 1}) {
+	if l, err := c.leaving(ids); err != nil || l != (leaving{renamed: 2, lost: 2}) {
 		t.Errorf("one stays: %+v, %v", l, err)
 	}
 }
