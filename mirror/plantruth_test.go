@@ -121,6 +121,9 @@ func learnedBy(t *testing.T, f *folders, runs int, toml string) *mirrortest.Mirr
 	return m
 }
 
+// skipping is a policy under which a young site that changes little is not requested as a whole.
+const skipping = "policy = \"adaptive\"\nadaptive.price = 0.002"
+
 func oldAndNews(t *testing.T) *folders { return newFolders(t, map[string]int{"old": 100, "news": 20}) }
 
 // withMap adds a sitemap of all pages to a site.
@@ -171,7 +174,7 @@ func planStates() []planState {
 	}
 	return []planState{
 		{"adaptive", func(t *testing.T) *mirrortest.Mirror {
-			return learned(t, oldAndNews(t), 6, `policy = "adaptive"`)
+			return learned(t, oldAndNews(t), 6, skipping)
 		}},
 		{"adaptive with a budget", func(t *testing.T) *mirrortest.Mirror {
 			return learned(t, oldAndNews(t), 5, `policy = "adaptive"`, "limits.max_requests = 30")
@@ -194,7 +197,7 @@ func planStates() []planState {
 			// more of them: those in flight when the plan is asked for more are worth two requests
 			f := newFolders(t, map[string]int{"old": 300, "news": 60})
 			withMap(f)
-			return learned(t, f, 6, `policy = "adaptive"`)
+			return learned(t, f, 6, skipping)
 		}},
 		{"lifetimes", func(t *testing.T) *mirrortest.Mirror {
 			f := oldAndNews(t)
@@ -216,7 +219,7 @@ func planStates() []planState {
 			}
 			f.also["/"] = links.String()
 			f.serve()
-			return learned(t, f, 6, `policy = "adaptive"`)
+			return learned(t, f, 6, skipping)
 		}},
 		{"dead links that no page has now", func(t *testing.T) *mirrortest.Mirror {
 			f := oldAndNews(t)
@@ -224,7 +227,7 @@ func planStates() []planState {
 				f.also["/"] += fmt.Sprintf("<a href=/gone%d>x</a>", i)
 			}
 			f.serve()
-			m := mirrortest.New(t, f.w, job(`policy = "adaptive"`))
+			m := mirrortest.New(t, f.w, job(skipping))
 			next := weekly(m)
 			for i := range 6 {
 				m.Run()
@@ -245,7 +248,7 @@ func planStates() []planState {
 			}
 			f.also["/"] = links.String()
 			f.serve()
-			return learnedBy(t, f, 6, job(`policy = "adaptive"`)+`not_types = "gz"`)
+			return learnedBy(t, f, 6, job(skipping)+`not_types = "gz"`)
 		}},
 		{"after a rollback", func(t *testing.T) *mirrortest.Mirror {
 			f := oldAndNews(t)
@@ -318,7 +321,7 @@ func TestPlanIsTheRun(t *testing.T) {
 // A run says since when all of the mirror was looked at: what it skipped is older than the run.
 func TestVerifiedWithWhatWasSkipped(t *testing.T) {
 	t.Parallel()
-	m := learned(t, oldAndNews(t), 6, `policy = "adaptive"`)
+	m := learned(t, oldAndNews(t), 6, skipping)
 	s := m.Run()
 	if s.Skipped == 0 || !s.Verified.Equal(s.OldestLook) || !s.Verified.Before(s.Started.AddDate(0, 0, -6)) {
 		t.Errorf("%d skipped, of which the oldest look was at %v; verified since %v, run of %v",

@@ -16,7 +16,7 @@ import (
 func TestPriorityIsNeverOld(t *testing.T) {
 	t.Parallel()
 	f := newFolders(t, map[string]int{"old": 100, "news": 10, "notes": 10})
-	m := learned(t, f, 6, `policy = "adaptive"`, "limits.max_skip = 0", `limits.max_skip_time = "0"`,
+	m := learned(t, f, 6, skipping, "limits.max_skip = 0", `limits.max_skip_time = "0"`,
 		`priority = [{ match = "/news/**" }, { match = ["/notes/*.html"], every = 3 }]`)
 	next := weekly(m)
 	f.w.Requests()

@@ -153,7 +153,7 @@ func TestWeeksUnderTheDefault(t *testing.T) {
 			t.Errorf("%s has a rule that requesting everything contradicts", dir)
 		}
 	}
-	if full.missed > 0 || share > 0.29 || w.most > 480 || w.missed > 4 || len(of.rules) < 30 {
+	if full.missed > 0 || share > 0.27 || w.most > 450 || w.missed > 6 || len(of.rules) < 30 {
 		t.Errorf("that is too much, or finds too little: %+v", w)
 	}
 }

@@ -80,30 +80,38 @@ const plenty, listRise = 50, 1.5
 
 // A change by itself is one of the changes of its run, and the larger their number the less it matters: with
 // each so many changes that were found it is worth as much less again; of a young site, where what changes
-// together is not known yet, with more.
-const plentyAlone = 14
+// together is not known yet, with more. Before anything was found it may be the only one, and a run without
+// it finds nothing: after the first finds it is worth a fraction, at last one of so many, and half as far
+// after two. On 22 sites looks for such changes found .46 to .93 of a run's changes for each full sync that
+// they cost before anything was found, and .1 after that.
+const plentyAlone, onlyOne, onlyFinds = 14, 5, 2
 
 // An answer tells of more than of its own unit, so a request is worth this much more than the changes that it
 // is expected to find.
-const insight = 1.45
+const insight = 1.667
 
 // In a run in which all hubs are silent, the expectation still proves too high. A request must be worth this
 // much more; the second where hubs cover the site.
-const silentPrice, coveredPrice = 1.5, 2.2
+const silentPrice, coveredPrice = 1.3, 1.8
 
 // A request is a smaller part of a full sync the larger the site: beyond so many units the price falls with
-// the fifth root of their number. A change that is missed is a smaller part of the changes of its run the
-// more there are: the price goes with a power of the share of a site that changes in a run with a change, by
-// as much at the usual share, and little up or down, because after a rebuild much is wrong until it is found.
-const fewUnits, sizePower, changePower, leastDear, mostDear = 1000, 0.2, 0.4, 0.8, 1.35
+// this power of their number; that of a listing, which tells of more the larger the site, with the second.
+// A change that is missed is a smaller part of the changes of its run the more there are: the price goes
+// with a power of the share of a site that changes in a run with a change, by as much at the usual share,
+// and little up or down, because after a rebuild much is wrong until it is found.
+const (
+	fewUnits, sizePower, listSizePower = 1000, 0.35, 0.2
+	changePower, leastDear, mostDear   = 0.4, 0.8, 1.35
+)
 
 // The share of the site that usually changes, and as how many runs it counts.
 const usualChange, usualRuns = 0.005, 3
 
 // Until pages were looked at so often, in the mean, a look also teaches how often a page changes, so the
-// price begins at a half. Looks count, not runs: after three full syncs the mean CR of runs 20 to 40 was .93
-// where it was .96 after twenty, on 22 sites and on 25 others.
-const young = 12
+// price begins at this part of what it will be; not while the hubs are silent, when nearly all looks find the
+// page as it was. Looks count, not runs: after three full syncs the mean CR of runs 20 to 40 was .93 where it
+// was .96 after twenty, on 22 sites and on 25 others.
+const young, youngPrice = 12, 0.6
 
 func newAdaptive(m *Model, o Options) *adaptive {
 	a := &adaptive{
@@ -335,8 +343,22 @@ func (a *adaptive) risen(each float64) float64 {
 	return 1 + float64(a.found)/each
 }
 
+// only is by how much less a change by itself is worth than before the run has found anything.
+func (a *adaptive) only() float64 {
+	if a.goal != 0 {
+		return 1
+	}
+	n := float64(a.found)
+	return a.risen(plentyAlone/a.known) * (1 + (onlyOne-1)*n/(n+onlyFinds))
+}
+
 // taught is how much more a request is worth than the changes that it is expected to find.
-func (a *adaptive) taught() float64 { return insight / ((1 + a.known) / 2) }
+func (a *adaptive) taught() float64 {
+	if a.quiet.now {
+		return insight
+	}
+	return insight / (youngPrice + (1-youngPrice)*a.known)
+}
 
 // dearness is how many times the price of a request a unit has to be worth: because of its bytes, and because
 // a listing teaches nothing beyond what it finds. How often others change by themselves is not learned from
@@ -344,7 +366,8 @@ func (a *adaptive) taught() float64 { return insight / ((1 + a.known) / 2) }
 func dearness(a *adaptive, u ID) float64 {
 	x := a.factors.of(u)
 	if a.kind(u) == Listing { // nor is it cheaper where little changes
-		x *= a.taught() / min(1, a.usual) / math.Pow(a.risen(plenty), listRise)
+		x *= a.taught() / min(1, a.usual) / math.Pow(a.risen(plenty), listRise) *
+			math.Pow(max(1, float64(len(a.order))/fewUnits), sizePower-listSizePower)
 	}
 	return x
 }

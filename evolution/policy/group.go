@@ -190,14 +190,14 @@ func either(a *adaptive, u ID, x parts) float64 {
 // parts are the chances that a unit changed with others, and by itself.
 type parts struct{ with, alone float64 }
 
-// parts returns them. While all hubs are silent that cover the site, what earlier runs may have missed of the
-// changes with others waits for a run in which something happens: it is late already, and in silent runs most
-// looks for it are in vain.
+// parts returns them. While all hubs are silent, what earlier runs may have missed of the changes with others
+// waits for a run in which something happens: it is late already, and in silent runs most looks for it are in
+// vain.
 func (a *adaptive) parts(u ID, g *group) parts {
 	if a.Own > 0 && g.kind != Listing {
 		return timely(a, u, g)
 	}
-	return partsWith(a, u, g, !a.quiet.now || !a.quiet.covers)
+	return partsWith(a, u, g, !a.quiet.now)
 }
 
 // given is what the model expects of a unit. Of a run's outcomes only the silence of the hubs changes it.
@@ -266,7 +266,7 @@ func partsWith(a *adaptive, u ID, g *group, missed bool) parts {
 	if g.listed || g.kind == Listing {
 		return parts{p, is.alone}
 	}
-	return parts{p, is.alone / a.risen(plentyAlone/a.known)}
+	return parts{p, is.alone / a.only()}
 }
 
 // expected is how many changes a request for a unit is expected to find.

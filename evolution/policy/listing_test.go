@@ -221,8 +221,8 @@ func TestPriceBySizeAndChanges(t *testing.T) {
 		{1000, 0, 0.99, 1.01}, // nothing is known
 		{1000, 1, 0.79, 0.81},
 		{1000, 300, 1.34, 1.36},
-		{32000, 160, 0.49, 0.51},
-		{32000, 3, 0.39, 0.41},
+		{32000, 160, 0.29, 0.31},
+		{32000, 3, 0.23, 0.25},
 	} {
 		if got, _ := sizeFactors(runs(tc.changes), tc.units); got < tc.low || got > tc.high {
 			t.Errorf("%v of %v change: %.3f", tc.changes, tc.units, got)
