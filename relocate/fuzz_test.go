@@ -24,6 +24,7 @@ func FuzzScan(f *testing.F) {
 			`<meta charset=utf-16><link rel=stylesheet integrity=x href=a crossorigin=y><script crossorigin src=b integrity='z'>`))
 	f.Add(uint8(HTML)-1, uint8(0),
 		[]byte(`<iframe srcdoc="<base href=/n/><a href=#x><iframe srcdoc='<a href=y>'>">`))
+	f.Add(uint8(6), uint8(43), []byte(`"/0.js"`)) // a script in ISO-2022-JP that names another
 	headers := [...]string{"", "utf-8", "utf-16le", "shift_jis", "iso-2022-jp", "gb18030", "big5",
 		"windows-1251", "utf-16be", "euc-kr", "euc-jp", "koi8-r", "gbk"}
 	f.Fuzz(func(t *testing.T, format, header uint8, raw []byte) {

@@ -51,3 +51,11 @@ func (m importMap) of(specifier []byte) (base, rest []byte) {
 	}
 	return nil, nil
 }
+
+// rewrites reports whether a prefix is an address itself, such as "./": it would lead a specifier that was
+// written anew elsewhere once more.
+func (m importMap) rewrites() bool {
+	return slices.ContainsFunc(m, func(p importPrefix) bool {
+		return strings.ContainsAny(p.prefix[:1], "./") || strings.Contains(p.prefix, ":")
+	})
+}

@@ -318,7 +318,11 @@ func (j *scriptScan) literal(start, end int, escaped bool) {
 		if j.external {
 			kind = Discovered
 		}
-		switch stands, module := j.stands(start-1, shape, isPage(v.s)); {
+		stands, module := j.stands(start-1, shape, isPage(v.s))
+		if module && j.sc.imports.rewrites() {
+			kind = Discovered
+		}
+		switch {
 		case module && base != nil:
 			joinedLink(j.sc, v, base, rest, kind, j.ctx|CtxJS)
 		case stands:

@@ -187,6 +187,9 @@ d.png");c:url('\65 .png')}`, Requisite, []string{"/dir/a%20b.png", "/dir/cd.png"
 		`<script type=importmap>{"imports": {"t/": "/lib/", "t/a/": "./jsm/", "u/": "https://cdn.test/u/", "v": "/v/", "w/": null}}</script>` +
 			`<script type=module>import {A} from 't/a/c/O.js'; import("t/x.js"); import "u/y.mjs"; import "v/z.js"; import "w/z.js"; import "t/" + x; f("t/a.png")</script>`,
 		InScript, []string{"/dir/jsm/c/O.js", "/lib/x.js", "https://cdn.test/u/y.mjs", "/dir/t/a.png"}},
+	{"an import map whose prefix is an address", HTML,
+		`<script type=importmap>{"imports": {"./": "lib/"}}</script><script type=module>import "./x.js"; import "/y.js"</script>`,
+		Discovered, []string{"/dir/lib/x.js", "/y.js"}},
 	{"event handlers", HTML, `<a href=# onclick="go('p.html?a=1&amp;b=2')" onmouseover='i.src = "on.gif"'>x</a>`,
 		InScript, []string{"/dir/p.html?a=1&b=2", "/dir/on.gif"}},
 	{"script in srcdoc", HTML, `<iframe srcdoc="<script>f('/q.html')</script>"></iframe>`, InScript,
@@ -315,7 +318,8 @@ func checkSpans(t *testing.T, raw []byte, d *Doc) {
 		}
 		last = e.End
 		for _, l := range d.Links {
-			if e.Start < l.End && l.Start < e.End {
+			// one that is only found is never replaced: a script may be written anew as a whole
+			if l.Kind != Discovered && e.Start < l.End && l.Start < e.End {
 				t.Fatalf("edit %+v overlaps link %d:%d of %q", e, l.Start, l.End, raw)
 			}
 		}
