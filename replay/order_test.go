@@ -40,7 +40,7 @@ func TestOrdersOfEquals(t *testing.T) {
 		m := Mean(rs[i])
 		t.Logf("order %d: requests %.4f, CR %.4f, pooled %.4f, stale %.5f, quiet %.4f", i, m.Req, *m.CR, *m.CRMicro,
 			m.Stale, *m.Quiet)
-		if m.Req > 0.285 || *m.CR < 0.95 || *m.CRMicro < 0.98 || m.Stale > 0.001 || *m.Quiet > 0.06 {
+		if m.Req > 0.26 || *m.CR < 0.953 || *m.CRMicro < 0.985 || m.Stale > 0.0008 || *m.Quiet > 0.07 {
 			t.Errorf("order %d: the default is worth less than in others", i)
 		}
 		least, most = min(least, *m.CR), max(most, *m.CR)

@@ -80,10 +80,10 @@ const plenty, listRise = 50, 1.5
 
 // A change by itself is one of the changes of its run, and the larger their number the less it matters: with
 // each so many changes that were found it is worth as much less again; of a young site, where what changes
-// together is not known yet, with more. Before anything was found it may be the only one, and a run without
-// it finds nothing: after the first finds it is worth a fraction, at last one of so many, and half as far
-// after two. On 22 sites looks for such changes found .46 to .93 of a run's changes for each full sync that
-// they cost before anything was found, and .1 after that.
+// together is not known yet, with more. Before anything was found it may be the only change of its run. It is
+// worth less from the first find on, in the end an onlyOne-th; after onlyFinds finds half of that is lost. On
+// 22 sites, looks that hardly paid found .46 to .93 of a run's changes for the requests of a full sync before
+// the first find, and about .1 after it.
 const plentyAlone, onlyOne, onlyFinds = 14, 5, 2
 
 // An answer tells of more than of its own unit, so a request is worth this much more than the changes that it

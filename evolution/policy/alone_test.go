@@ -162,3 +162,19 @@ func TestExpectedChangesSayNothingOfNamesakes(t *testing.T) {
 		t.Errorf("%.4f is expected after a change as in each run, %.4f after a first one", usual, once)
 	}
 }
+
+// What a single change is worth falls with the first finds of a run, and not for a goal of lateness.
+func TestSingleChangesBeforeTheFirstFind(t *testing.T) {
+	a := &adaptive{known: 1}
+	for _, tc := range []struct {
+		found     int
+		low, high float64
+	}{{0, 1, 1}, {1, 2, 3}, {2, 3, 4}, {14, 8, 10}, {1000, 300, 400}} {
+		if a.found = tc.found; a.only() < tc.low || a.only() > tc.high {
+			t.Errorf("after %d finds a single change is worth 1/%.2f", tc.found, a.only())
+		}
+	}
+	if a.goal = 1; a.only() != 1 {
+		t.Errorf("with a goal 1/%.2f", a.only())
+	}
+}
