@@ -54,17 +54,23 @@ func (c *Case) leaving(ids []uint32) (l leaving, err error) {
 	return l, nil
 }
 
-// notMoved returns those of the numbers that no longer answer, or whose body no other resource of the mirror
-// has, nor their text: a program that makes pictures at the first look may serve them at another address ever
-// after, and answer addresses with a token of the visitor, which are others each time, with one page.
+// notMoved returns those of the numbers that no longer answer, or whose published body no other resource of
+// the mirror has, nor their text: a program that makes pictures at the first look may serve them at another
+// address ever after, and answer addresses with a token of the visitor, which are others each time, with one
+// page.
 func (c *Case) notMoved(ids []uint32) (rest []uint32, err error) {
 	gone, same := setOf(ids), sameAs{like: map[uint32]uint32{}, stays: map[uint32]bool{}}
+	published := map[uint32]bool{} // with this body: not that of a wall that came down over everything
 	bodies, kept := map[uint32][32]byte{}, map[[32]byte]bool{}
 	err = c.Records.Resources(func(rec *record.Resource) error {
 		if rec.SameText && (rec.Like > 0) {
 			same.like[rec.ID] = rec.Like - 1
 		}
-		if gone[rec.ID] && (rec.Body != record.NoBody) && (rec.Size > 0) && (rec.Digest != [32]byte{}) {
+		if !gone[rec.ID] {
+			return nil
+		}
+		published[rec.ID] = rec.Changed <= c.Live.Number
+		if (rec.Body != record.NoBody) && (rec.Size > 0) && (rec.Digest != [32]byte{}) {
 			bodies[rec.ID], kept[rec.Digest] = rec.Digest, false
 		}
 		return nil
@@ -86,7 +92,7 @@ func (c *Case) notMoved(ids []uint32) (rest []uint32, err error) {
 		body, some := bodies[id]
 		o := c.Table.State(id).Outcome()
 		answers := (o == site.Fetched) || (o == site.Unchanged)
-		if !answers || (!same.stays[same.first(id)] && (!some || !kept[body])) {
+		if !answers || !published[id] || (!same.stays[same.first(id)] && (!some || !kept[body])) {
 			rest = append(rest, id)
 		}
 	}
