@@ -119,6 +119,9 @@ func folded(r *crawling, rec *record.Resource, end bool) (f process.Found, ok bo
 		if rec.Outcome == site.Redirected && why != frontier.LeftRepeat {
 			why = r.sessions.LeavesAny(rec.URL)
 		}
+		if list, ok := listOf(r, rec.URL); ok && why == frontier.LeftRepeat {
+			return r.process.Folded(rec, list, frontier.OtherOrder)
+		}
 		if why != "" {
 			f.Finding = process.LeftOut(rec, why, r.Version, urls.Account{})
 			return f, true
@@ -135,6 +138,13 @@ func folded(r *crawling, rec *record.Resource, end bool) (f process.Found, ok bo
 		return r.process.Folded(rec, to, why)
 	}
 	return f, false
+}
+
+// listOf returns the list of the mirror of which a URL is another order.
+func listOf(r *crawling, u site.URL) (list site.URL, ok bool) {
+	list, is := r.repeats.List(u)
+	id, ok := r.Table.FindURL(list)
+	return list, is && ok && r.Table.State(id).InSet()
 }
 
 // foldSessions makes one URL of those that were requested before it was known that they are one, when nothing
@@ -239,6 +249,9 @@ func leavePutOff(r *crawling) error {
 			return err
 		}
 		f, ok := folded(r, &rec, true)
+		if list, has := listOf(r, u); has && !ok {
+			f, ok = r.process.Folded(&rec, list, frontier.OtherOrder)
+		}
 		if !ok {
 			f.Finding = process.LeftOut(&rec, frontier.LeftRepeat, r.Version, urls.Account{})
 		}

@@ -5,16 +5,13 @@ package frontier
 import (
 	"maps"
 	"slices"
-	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/zeebo/xxh3"
 
 	"mirrord/mirror/scope"
 	"mirrord/mirror/urls"
 	"mirrord/relocate"
-	"mirrord/replica/text"
 	"mirrord/site"
 )
 
@@ -33,6 +30,8 @@ import (
 // left to the origin, and those that repeat, too: the mirror has what they say. Later runs leave what a run
 // left; URLs that they find have new credit.
 //
+// So it is with the orders of a list (?sort=owner), see orders.go.
+//
 // Pages that one without a state names, mostly the newest state, are a place of their own, and so are the
 // first pages of views: a mirror that lacks one state of a file shall not lack all.
 const (
@@ -46,8 +45,11 @@ const (
 	mostSayings = 1 << 19 // that are remembered of views and states
 )
 
-// LeftRepeat is why such a URL is not in the mirror.
-const LeftRepeat = "of a kind of pages that mostly repeat what other states say: left to the origin"
+// LeftRepeat is why such a URL is not in the mirror, and OtherOrder why the list stands for its order.
+const (
+	LeftRepeat = "of a kind of pages that mostly repeat what other states say: left to the origin"
+	OtherOrder = "the same in another order: "
+)
 
 // StateRepeats learns places of pages that repeat. It is safe for concurrent use; nil learns none.
 type StateRepeats struct {
@@ -61,6 +63,7 @@ type StateRepeats struct {
 	said    map[uint64]struct{}          // by view or state, and saying
 	first   map[uint64]uint64            // by view, its first URL; by state, its first view
 	current map[uint64]bool              // URLs that a page without a state names
+	lists   listsWithOrders              // of which pages name orders
 	shown   map[uint64]bool              // URLs that pages show: they neither wait nor are left
 	was     map[uint64]bool              // URLs that earlier runs left
 	read    map[site.URL]statedPage      // of this run
@@ -91,6 +94,7 @@ func NewStateRepeats(learned map[string]*urls.RepeatPlace, run int, table *urls.
 		said:    map[uint64]struct{}{},
 		first:   map[uint64]uint64{},
 		current: map[uint64]bool{},
+		lists:   listsWithOrders{of: map[uint64]site.URL{}},
 		shown:   map[uint64]bool{},
 		was:     map[uint64]bool{},
 		read:    map[site.URL]statedPage{},
@@ -102,13 +106,17 @@ func NewStateRepeats(learned map[string]*urls.RepeatPlace, run int, table *urls.
 	t := table.Settled()
 	for id, x := range t.All() {
 		u, left := t.URL(id), x.Outcome() == site.OutOfScope
-		if !(left || x.InSet()) || !urls.HasState(u.String()) {
+		if !(left || x.InSet() || x.Target() > 0) || !urls.HasState(u.String()) {
 			continue
+		}
+		if list, ok := urls.Unordered(u); ok && x.Target() > 0 {
+			to := t.URL(x.Target() - 1)
+			left = urls.ListOf(to) == urls.ListOf(list) && r.lists.put(to) // that stands for it
 		}
 		if left {
 			r.was[xxh3.HashString(u.String())] = true
 		}
-		if s := urls.StatedOf(u); len(s.States) > 0 {
+		if s := urls.StatedOf(u); len(s.States) > 0 && (left || x.InSet()) {
 			r.isFirst(&s, u)
 		}
 	}
@@ -143,6 +151,8 @@ func (r *StateRepeats) placeOf(x *urls.Stated, u site.URL) string {
 	switch {
 	case place != "":
 		return place
+	case x.Orders:
+		return x.Place
 	case r.current[h]:
 		return x.Place + urls.OfCurrent
 	case r.isFirst(x, u):
@@ -288,7 +298,7 @@ func (r *StateRepeats) Share(main func(site.URL) site.URL) map[site.URL]site.URL
 		case !wasRead:
 		case !p.repeats:
 			r.read[m] = statedPage{}
-		case p.its != nil:
+		case p.its != nil && !urls.StatedOf(u).Orders:
 			p.its.credit++
 			r.read[u] = statedPage{repeats: true}
 		}
@@ -373,43 +383,11 @@ func (r *StateRepeats) Named(doc func() site.URL, cs []scope.Candidate) {
 		case !has(c):
 		case c.Purpose == scope.Requisite && len(r.shown) < mostStated:
 			r.shown[xxh3.Hash(c.URL)] = true
+		case r.lists.names(site.Canonical(string(c.URL))):
 		case !stated && len(r.current) < mostStated:
 			r.current[xxh3.Hash(c.URL)] = true
 		}
 	}
-}
-
-// sayingsOf are hashes of what a page says and shows.
-func sayingsOf(u site.URL, body []byte, isHTML bool, links []relocate.Link) (out []uint64) {
-	if !isHTML && !text.IsText(body) {
-		return []uint64{xxh3.Hash(body)}
-	}
-	own := text.Tokens(u.RequestURI())
-	for line := range strings.Lines(text.ExtractAs(body, isHTML)) {
-		words := slices.DeleteFunc(text.Tokens(line), func(w string) bool {
-			masked := slices.ContainsFunc(own, func(o string) bool {
-				return (o == w) || (len(w) >= hashPrefix && strings.HasPrefix(o, w))
-			})
-			number := strings.ContainsFunc(w, unicode.IsDigit)
-			if number && !masked {
-				out = append(out, xxh3.HashString(w))
-			}
-			return number || masked
-		})
-		n := wordSeries
-		if len(words) < n {
-			n = 1
-		}
-		for i := range max(0, len(words)-n+1) {
-			out = append(out, xxh3.HashString(strings.Join(words[i:i+n], " ")))
-		}
-	}
-	for i := range links {
-		if l := &links[i]; l.URL != nil && l.Kind == relocate.Requisite {
-			out = append(out, xxh3.Hash(l.URL))
-		}
-	}
-	return out
 }
 
 // take notes what a page of the mirror says, and reports whether it repeats. The caller holds mu.
@@ -421,14 +399,23 @@ func (r *StateRepeats) take(x *urls.Stated, says []uint64) (is bool) {
 		}
 		is = is || (ok && first != x.View)
 	}
-	by := append([]uint64{x.View}, x.States...) // 0: a page without states
-	is = is && !r.lacks(append(by, 0), says)
+	by := append([]uint64{x.View}, x.States...)
+	if x.Orders {
+		by = append(x.States, xxh3.HashString(x.Place)) // of the list, and of what orders lists
+		is = !r.lacks(by, says)
+	}
+	is = is && (x.Orders || !r.lacks(append(by, 0), says)) // 0: a page without states
+	r.note(by, says)
+	return is
+}
+
+// note notes what pages of some views or states say. The caller holds mu.
+func (r *StateRepeats) note(by, says []uint64) {
 	for _, what := range says {
 		for _, by := range by {
 			r.said[by*31+what] = struct{}{}
 		}
 	}
-	return is
 }
 
 // Read takes a document of the mirror, which is new in it or not. plain returns its body as it is at any
@@ -437,17 +424,28 @@ func (r *StateRepeats) Read(u site.URL, plain func() []byte, isHTML, isNew bool,
 	if r == nil {
 		return
 	}
-	x := urls.StatedOf(u)
+	x, list := urls.StatedOf(u), r.lists.has(u)
 	r.mu.Lock()
 	full := len(r.said) >= mostSayings || len(r.read) >= mostStated
-	matters := len(x.States) > 0 || len(r.read) >= placeCredit // else most sites would pay for a few pages
+	// else most sites would pay for a few pages
+	matters := list || len(x.States) > 0 || len(r.read) >= placeCredit
 	r.mu.Unlock()
 	if full || !matters {
 		return
 	}
-	says := sayingsOf(u, plain(), isHTML, links)
+	body, series := plain(), wordSeries
+	if x.Orders {
+		series = 1
+	}
+	says, words := sayingsOf(u, body, isHTML, links, series), []uint64(nil)
+	if list {
+		words = sayingsOf(u, body, isHTML, links, 1)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if list {
+		r.note([]uint64{urls.ListOf(u)}, words)
+	}
 	if _, again := r.read[u]; again {
 		return
 	}

@@ -283,7 +283,7 @@ func (r *reading) learn(now, old *record.Resource, x *parse.Extract, add []front
 		p.Said = func() string { return text.Extract(plain()) }
 	}
 	r.Admission.Sessions.Read(now.URL, said, plain, x.Doc.Links)
-	if x.Format == relocate.HTML {
+	if x.Format == relocate.HTML || x.Format == relocate.Feed {
 		whole := plain
 		if whole == nil {
 			whole = func() []byte { return said }

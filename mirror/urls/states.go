@@ -3,6 +3,7 @@
 package urls
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,11 +13,13 @@ import (
 )
 
 // Stated is a URL of a browser of code, such as /tree/notes?id=4f3a2b1: it shows a view, which is the URL
-// without the states, in one or two states of a repository.
+// without the states, in one or two states of a repository. Or it is a list in another order, such as
+// /report?sort=owner: that is a view of the list, which is its state.
 type Stated struct {
 	States []uint64 // hashes of them
 	View   uint64
 	Place  string // the directory of the view, with its parameters
+	Orders bool   // the state is a list
 }
 
 // RepeatsFact is where a site keeps the places whose pages mostly repeat others: RepeatPlace by Stated.Place.
@@ -38,11 +41,72 @@ const (
 	FirstOfView = " first"
 )
 
-// StatedOf returns the states of a URL, which are hashes in its path and query; none for most URLs.
+// orders are names of parameters that say in which order a list is, as letters only.
+var orders = []string{
+	"asc", "ascending", "desc", "descending", "order", "orderby", "orderdir", "ordering", "sort", "sortby",
+	"sortcol", "sortcolumn", "sortdir", "sortfield", "sortkey", "sortorder",
+}
+
+// isOrder reports whether a parameter says in which order a list is: sort=owner, @sort=-id.
+func isOrder(pair string) bool {
+	name, _, _ := strings.Cut(pair, "=")
+	letters := func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			return r - 'A' + 'a'
+		}
+		if 'a' <= r && r <= 'z' {
+			return r
+		}
+		return -1
+	}
+	return slices.Contains(orders, strings.Map(letters, strings.ReplaceAll(name, "%40", "")))
+}
+
+// Unordered returns the URL of a list without what says in which order it is; ok is false when nothing does.
+func Unordered(u site.URL) (list site.URL, ok bool) {
+	q, _ := u.Query()
+	list = u
+	for pair := range site.Params(q) {
+		if name, _, _ := strings.Cut(pair, "="); isOrder(pair) {
+			list, ok = site.WithoutParam(list, name), true
+		}
+	}
+	return list, ok
+}
+
+// ListOf returns the state that a list is to its orders, in any order of its parameters.
+func ListOf(list site.URL) uint64 {
+	q, _ := list.Query()
+	pairs := slices.Sorted(site.Params(q))
+	return xxh3.HashString("list " + list.Origin() + list.Path() + "?" + strings.Join(pairs, "&"))
+}
+
+// StatedOf returns the states of a URL, which are hashes in its path and query, or else the list that it
+// orders; none for most URLs.
 func StatedOf(u site.URL) (x Stated) {
 	if !HasState(u.String()) {
 		return x
 	}
+	if x = hashesOf(u); len(x.States) > 0 {
+		return x
+	}
+	list, ok := Unordered(u)
+	if !ok {
+		return x
+	}
+	return Stated{
+		States: []uint64{ListOf(list)},
+		View:   xxh3.HashString(u.String()),
+		Place:  u.Origin() + numbers.ReplaceAllString(u.Path(), "*") + " in another order",
+		Orders: true,
+	}
+}
+
+// numbers are those in a path of lists that are alike.
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// hashesOf returns the states of a URL that are hashes.
+func hashesOf(u site.URL) (x Stated) {
 	state := func(s string) bool {
 		is := IsState(s)
 		if h := xxh3.HashString("state " + s); is && !slices.Contains(x.States, h) {
@@ -96,6 +160,8 @@ func HasState[T string | []byte](u T) bool {
 	n, digit := 0, false
 	for i := range len(u) {
 		switch c := u[i]; {
+		case c == '?' && ordersAny(string(u[i+1:])):
+			return true
 		case '0' <= c && c <= '9':
 			n, digit = n+1, true
 		case 'a' <= c && c <= 'f':
@@ -104,6 +170,16 @@ func HasState[T string | []byte](u T) bool {
 			n, digit = 0, false
 		}
 		if n >= shortState && digit {
+			return true
+		}
+	}
+	return false
+}
+
+// ordersAny reports whether a query says in which order a list is.
+func ordersAny(query string) bool {
+	for pair := range site.Params(query) {
+		if isOrder(pair) {
 			return true
 		}
 	}
