@@ -85,14 +85,9 @@ func (k Positions) Regions(doc []byte) map[Position][]uint64 {
 			continue
 		}
 		d, texts := read(hit.Value), out[hit.Position]
-		for _, s := range d.segs {
-			said, at := []byte(nil), s.from
-			for _, u := range d.units[s.first:s.last] {
-				if !u.leads {
-					said, at = append(append(said, d.doc[at:u.from]...), variable), u.to
-				}
-			}
-			said = append(said, d.doc[at:s.to]...)
+		for i := range d.segs {
+			s := &d.segs[i]
+			said := d.said(s)
 			if !blank(said) && (s.kind != tag || bytes.IndexByte(said, '=') >= 0) {
 				texts = append(texts, xxh3.Hash(bytes.TrimSpace(said)))
 			}
