@@ -287,13 +287,14 @@ func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice
 	return q, ok
 }
 
-// mayAsk reports whether another page may be requested twice, after so many requests. The caller holds mu.
+// mayAsk reports whether another page may be requested twice, after so many requests. Looks take half of the
+// share at most. The caller holds mu.
 func (p *Noise) mayAsk(requests int64) bool {
 	least := leastTwice
 	if p.run > 1 {
 		least = laterTwice
 	}
-	return p.asked < max(least, int(requests/twiceShare)) && p.lots.left(requests, p.asked) > 0
+	return p.asked < max(least, int(requests/twiceShare)-p.lots.insisted)
 }
 
 // Answered takes the second answer, and returns whether positions are known now that were not. When that
@@ -402,7 +403,7 @@ func (p *Noise) InRegions(a PageAnswer, requests int64) (edited, waits bool) {
 	if l == nil {
 		l = p.lots.look(p.positions, was, is)
 	}
-	edited, waits = p.lots.settle(l, was, is, p.lots.left(requests, p.asked) >= laterTwice)
+	edited, waits = p.lots.settle(l, was, is, p.lots.mayLook(requests))
 	delete(p.lots.looks, a.URL.String())
 	if waits {
 		a.Body, a.Was = bytes.Clone(a.Body), bytes.Clone(a.Was)

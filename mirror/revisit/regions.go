@@ -39,9 +39,10 @@ type lots struct {
 	insisted int // requests of looks
 }
 
-// left is how many second requests a run may still make, beside those of the pages that wait.
-func (l *lots) left(requests int64, asked int) int {
-	return max(leastTwice, int(requests/twiceShare)) - asked - l.insisted - laterTwice*len(l.looks)
+// mayLook reports whether another page may wait, after so many requests: each that waits may need as many as
+// a run asks for at least.
+func (l *lots) mayLook(requests int64) bool {
+	return l.insisted+laterTwice*(len(l.looks)+1) <= max(laterTwice, int(requests/twiceShare)/2)
 }
 
 // draw remembers texts that are drawn.
