@@ -76,6 +76,28 @@ func (k Positions) Parts(doc []byte) (out []uint64) {
 	return out
 }
 
+// Regions names the texts, and the tags with attributes, that stand in the regions of a document, by
+// position. Numbers, tokens and ages do not count but in addresses.
+func (k Positions) Regions(doc []byte) map[Position][]uint64 {
+	out := map[Position][]uint64{}
+	for _, hit := range k.Masked(doc).Hits {
+		if hit.kind != Region {
+			continue
+		}
+		d, texts := read(hit.Value), out[hit.Position]
+		for i := range d.segs {
+			s := &d.segs[i]
+			said := d.said(s)
+			if !blank(said) && (s.kind != tag || bytes.IndexByte(said, '=') >= 0) {
+				texts = append(texts, xxh3.Hash(bytes.TrimSpace(said)))
+			}
+		}
+		slices.Sort(texts)
+		out[hit.Position] = slices.Compact(texts)
+	}
+	return out
+}
+
 // once reports whether a document has a text exactly once.
 func once(doc, text []byte) bool { return bytes.Count(doc, text) == 1 }
 

@@ -222,7 +222,7 @@ func campaign(t *testing.T, bare bool) {
 			t.Fatalf("noise is a change:\n%s\n%s", a.Body, b.Body)
 		}
 		edited, at := edit(l.r, now)
-		if _, _, same := k.Same(was, edited); !same || bytes.Equal(edited, now) {
+		if _, _, same := k.Same(was, Ranked(was, edited)); !same || bytes.Equal(edited, now) {
 			continue
 		}
 		inside := k.reorders(now, edited, at)

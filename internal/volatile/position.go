@@ -242,7 +242,7 @@ func Apart(a, b, stored []byte) (out []Variation, ok bool) {
 	if len(pixels(a)) != len(pixels(b)) { // else their addresses may vary
 		a, b = withoutPixels(a), withoutPixels(b)
 	}
-	x, y := read(addressed(a)), read(addressed(b))
+	x, y := read(addressed(a)), read(addressed(Ranked(a, b)))
 	p := pair{
 		a:      x,
 		b:      y,

@@ -29,7 +29,8 @@ func MayBeVolatile(old *record.Resource, body []byte) bool {
 // change by itself; kept, when that always changes: then the stored body stays, and old says why. Otherwise
 // now has what was learned for the next time. What stands at known positions does not count, unless namesNew
 // says that it names a page that is new. The dates of a page that tells of others, and the entries of a
-// listing, are what it says: they count. noise is the kind of what differs in a kept one.
+// listing, are what it says: they count. So does the order of items, unless it follows from numbers in them.
+// noise is the kind of what differs in a kept one.
 func Compare(
 	now, old *record.Resource, body, stored []byte, known volatile.Positions, tells bool,
 	namesNew func(doc site.URL, refs [][]byte) bool,
@@ -38,6 +39,10 @@ func Compare(
 		return false, false, 0
 	}
 	was, is, same := known.Same(stored, body)
+	if !same && !old.Listing && volatile.SameSegments(was.Body, is.Body) {
+		body = volatile.Ranked(stored, body)
+		was, is, same = known.Same(stored, body)
+	}
 	switch {
 	case len(is.Hits)+len(was.Hits) == 0 || namesNew(now.URL, is.Named):
 	case same:

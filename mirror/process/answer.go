@@ -82,7 +82,11 @@ func (x *Processor) answer(ctx context.Context, rec *record.Resource, a exchange
 				return Found{Turn: urls.Turn{Why: urls.AfterFailure}}, nil
 			}
 		}
-		return outcome(x.read.body(rec, a.Answer, urls.Account{Notes: exchangeNotes(res)}))
+		f, err := x.read.body(rec, a.Answer, urls.Account{Notes: exchangeNotes(res)})
+		if f == nil && err == nil {
+			return Found{Turn: urls.Turn{Why: urls.Unsettled, At: x.Now().Add(revisit.SecondsApart)}}, nil
+		}
+		return outcome(f, err)
 	case s >= 300 && s < 400:
 		return x.redirect(rec, res, res.Location)
 	case s == 404 || s == 410 || unwantedGuess:

@@ -28,7 +28,7 @@ import (
 	"mirrord/store/record"
 )
 
-// body reads a body that came whole.
+// body reads a body that came whole. It returns nil for a page whose outcome waits for another answer.
 func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) (*urls.Finding, error) {
 	sink, head := a.Content.Body, cmp.Or(a.Content.Head, new(fetch.Head))
 	tags := robots.ParseXRobotsTag(head.RobotsTags(), r.Rules.Product, r.Now())
@@ -69,7 +69,11 @@ func (r *reading) body(rec *record.Resource, a *source.Answer, as urls.Account) 
 			r.SkipPlan.Noise.Came(answerOf(now.URL, head, body, r.Now()), revisit.IsKept)
 		}
 	case same && now.Source == "" && rec.Source == "":
-		if only, kept, as.Noise = r.onlyVolatile(now, rec, head, body); kept {
+		c := r.onlyVolatile(now, rec, head, body)
+		if c.waits {
+			return nil, nil
+		}
+		if only, kept, as.Noise = c.only, c.kept, c.noise; kept {
 			rec.Answer = nil // it is the head of another body than the one that stays
 		}
 	}
@@ -174,66 +178,96 @@ func (r *reading) sameKind(now, old *record.Resource, body []byte) bool {
 		(old.NoFollow == now.NoFollow || (old.NoFollow && parse.SaysNoFollow(body, r.Now())))
 }
 
-// onlyVolatile compares a document with the stored one, see parse.Compare. A stored body that cannot be read
-// is replaced.
-func (r *reading) onlyVolatile(
-	now, old *record.Resource, h *fetch.Head, body []byte,
-) (only, kept bool, noise volatile.Kind) {
+// compared says what a document differs in from the stored one, see parse.Compare.
+type compared struct {
+	only, kept bool
+	waits      bool // another answer is to tell
+	noise      volatile.Kind
+}
+
+// onlyVolatile compares a document with the stored one. A stored body that cannot be read is replaced.
+func (r *reading) onlyVolatile(now, old *record.Resource, h *fetch.Head, body []byte) (c compared) {
 	if l := r.Rules.ListAt(old.URL); l != nil && urls.IsSitemap(old) {
-		before, err := storedBody(r, old)
-		was, ok := l.Read(before)
-		if is, reads := l.Read(body); (err == nil) && ok && reads && profile.ShowsNone(was, is) {
-			old.Reason = "shows no change"
-			return true, true, 0
-		}
-		return false, false, 0
+		c.kept = showsNone(r, l, old, body)
+		c.only = c.kept
+		return c
 	}
-	known := r.SkipPlan.Noise.Known(old.URL)
+	noise, came := r.SkipPlan.Noise, answerOf(old.URL, h, body, r.Now())
+	noise.Again(came)
+	known := noise.Known(old.URL)
 	if samePacked(r.Bodies, known, old, h, body) {
 		old.Reason = "differs only in when it was packed, or where each answer differs"
-		return true, true, volatile.Age
+		return compared{only: true, kept: true, noise: volatile.Age}
 	}
 	if isGzip(body) && isMade(h) {
-		changed(r.SkipPlan.Noise, now, old, h, answerOf(old.URL, h, body, r.Now()), false)
+		changed(noise, now, old, h, came, false)
 	}
 	if !parse.MayBeVolatile(old, body) {
-		return false, false, 0
+		return c
 	}
 	p := <-r.procs
 	defer p.giveTo(r.procs)
 	fr, err := r.Frames.ReadFrame(p.r, old.At)
 	if err != nil {
-		return false, false, 0
+		return c
 	}
 	isFeed := relocate.Format(old.Format) == relocate.Feed
 	if isFeed && r.Rules.First.IsEdits(old.URL) && revisit.OnlyAged(fr.Body, body) {
 		old.Reason = "says nothing new: its last entries left it at most"
-		return true, true, 0
+		return compared{only: true, kept: true}
 	}
 	tells := r.SkipPlan.Plan.Trusts(old.ID)
-	only, kept, noise = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
-	came := answerOf(old.URL, h, body, r.Now())
+	c.only, c.kept, c.noise = parse.Compare(now, old, body, fr.Body, known, tells, namesNew(r.Rules, r.Table))
 	came.Was = fr.Body
-	if !kept || old.Volatile.Due() {
-		changed(r.SkipPlan.Noise, now, old, h, came, only)
-		if isMade(h) && r.SkipPlan.Validators.IsSuspect(now, old) {
-			r.SkipPlan.Noise.Suspect(came)
-		}
-	} else {
-		r.SkipPlan.Noise.Came(came, revisit.IsKept)
+	kept := c.kept
+	if kept {
+		c = r.amongNoise(c, now, old, came)
 	}
-	due := now.Fetched-old.Fetched >= restAge
 	switch {
-	case !kept || len(known.Parts(body)) == 0:
-	case r.SkipPlan.Noise.Edited(came, due):
+	case c.waits:
+	case !kept || old.Volatile.Due():
+		changed(noise, now, old, h, came, c.only)
+		if isMade(h) && r.SkipPlan.Validators.IsSuspect(now, old) {
+			noise.Suspect(came)
+		}
+	default:
+		noise.Came(came, revisit.IsKept)
+	}
+	return c
+}
+
+// amongNoise looks for an edit in a page that differs from the stored one in noise alone.
+func (r *reading) amongNoise(c compared, now, old *record.Resource, came revisit.PageAnswer) compared {
+	noise, due := r.SkipPlan.Noise, now.Fetched-old.Fetched >= restAge
+	edited, waits := noise.InRegions(came, r.Counts.Requests.Load())
+	switch {
+	case waits:
+		return compared{waits: true}
+	case edited:
+		now.Reason = "says in all answers of one moment what it did not say, where answers differ"
+		return compared{}
+	case len(noise.Known(old.URL).Parts(came.Body)) == 0:
+	case noise.Edited(came, due):
 		now.Reason = "says in each answer what it did not say, among what each answer draws"
-		return false, false, 0
+		return compared{}
 	case due && r.news.Load(): // it makes no version by itself
 		r.Notes.Add("parts of pages that each answer draws were stored again, beside what changed", now.URL)
 		now.Reason = "differs only in what each answer draws, which is stored again beside what changed in this run"
-		return true, false, 0
+		return compared{only: true}
 	}
-	return only, kept, noise
+	return c
+}
+
+// showsNone reports whether a list of changes shows none since the stored one.
+func showsNone(r *reading, l *profile.ChangeList, old *record.Resource, body []byte) bool {
+	before, err := storedBody(r, old)
+	was, ok := l.Read(before)
+	is, reads := l.Read(body)
+	if err != nil || !ok || !reads || !profile.ShowsNone(was, is) {
+		return false
+	}
+	old.Reason = "shows no change"
+	return true
 }
 
 // restAge is how old the stored answer of a page is at least when it is replaced by one that differs in a gap

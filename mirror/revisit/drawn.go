@@ -5,6 +5,8 @@ package revisit
 import (
 	"math"
 	"slices"
+
+	"mirrord/internal/volatile"
 )
 
 // The items drawn into a part of a page (volatile.Gap) differ between answers, and an edit there does not: a
@@ -49,7 +51,7 @@ func (p *Noise) edited(a PageAnswer, due bool) bool {
 		f.Chance = 1
 	}
 	if min(f.Chance, f.lost) < byChance { // it may have taken texts out, which an edit may restore
-		p.drawn = slices.DeleteFunc(p.drawn, func(t uint64) bool { return slices.Contains(was, t) })
+		p.lots.drawn = slices.DeleteFunc(p.lots.drawn, func(t uint64) bool { return slices.Contains(was, t) })
 		return true
 	}
 	if len(p.parts) < mostEdits {
@@ -77,9 +79,9 @@ func (p *Noise) narrow(f *partFact, was, is []uint64) {
 			f.lost = min(f.lost, float64(len(was))*math.Pow(1-rate, float64(f.Looks-seen[1])))
 		}
 		if !has {
-			p.draw(t)
+			p.lots.draw([]uint64{t})
 		}
-		if slices.Contains(p.drawn, t) {
+		if slices.Contains(p.lots.drawn, t) {
 			if drawn++; has {
 				again++
 			}
@@ -89,20 +91,12 @@ func (p *Noise) narrow(f *partFact, was, is []uint64) {
 	for _, t := range f.New {
 		switch {
 		case !slices.Contains(is, t):
-			p.draw(t)
-		case !slices.Contains(was, t) && !slices.Contains(p.drawn, t):
+			p.lots.draw([]uint64{t})
+		case !slices.Contains(was, t) && !slices.Contains(p.lots.drawn, t):
 			both = append(both, t)
 		}
 	}
 	f.New, f.Chance = both, f.Chance*again/drawn
-}
-
-// draw remembers a text that is drawn. The caller holds mu.
-func (p *Noise) draw(t uint64) {
-	if !slices.Contains(p.drawn, t) {
-		p.drawn = append(p.drawn, t)
-		p.drawn = p.drawn[max(len(p.drawn)-mostDrawn, 0):]
-	}
 }
 
 // compareParts takes another answer of a page that was requested again. The caller holds mu.
@@ -111,4 +105,14 @@ func (p *Noise) compareParts(q *Twice, again []byte) {
 		known := p.Known(q.URL)
 		p.narrow(f, known.Parts(q.Was), known.Parts(again))
 	}
+}
+
+// gaps is how many positions are between two texts.
+func gaps(positions map[volatile.Position]*PositionFact) (n int) {
+	for _, f := range positions {
+		if f.Kind == volatile.Gap {
+			n++
+		}
+	}
+	return n
 }

@@ -74,7 +74,7 @@ func TestEditsAmongWhatIsDrawn(t *testing.T) {
 		if seed >= 24 {
 			continue
 		}
-		p.parts, p.drawn, stored = map[string]*partFact{}, nil, page(always)
+		p.parts, p.lots.drawn, stored = map[string]*partFact{}, nil, page(always)
 		for range 20 {
 			if look(always, false) {
 				false2++
@@ -90,7 +90,7 @@ func TestEditsAmongWhatIsDrawn(t *testing.T) {
 		if without > map[bool]int{true: 16, false: 8}[rest != ""] {
 			kept++
 		}
-		t.Log(seed, drawn, seed%2 == 0, looks, without, rest != "", len(p.drawn))
+		t.Log(seed, drawn, seed%2 == 0, looks, without, rest != "", len(p.lots.drawn))
 	}
 	if false2 > 0 || late > 0 || kept > 0 {
 		t.Errorf("%d edits that were none, %d found late, %d removals late", false2, late, kept)

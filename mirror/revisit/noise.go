@@ -43,7 +43,7 @@ const (
 	surePages     = 2                // pages on which words or a region differed until that is believed
 	sureWide      = 3                // the same of a number whose neighbours vary
 	sureGap       = 2                // URLs at which what stands between two texts differed, three times in all
-	secondsApart  = 2 * time.Second  // between two answers, at least, while the run has other things to request
+	SecondsApart  = 2 * time.Second  // between two answers, at least, while the run has other things to request
 	atOneMoment   = 60 * time.Second // and at most
 )
 
@@ -58,6 +58,7 @@ type noiseFact struct {
 	Positions []PositionFact       `json:"positions,omitempty"`
 	Redirects []string             `json:"redirects,omitempty"` // that lead elsewhere in each answer
 	Drawn     []uint64             `json:"drawn,omitempty"`     // texts of parts, see Edited
+	News      []uint64             `json:"news,omitempty"`      // texts of edits, see InRegions
 	Parts     map[string]*partFact `json:"parts,omitempty"`     // by URL: what may be an edit
 }
 
@@ -92,16 +93,8 @@ type Noise struct {
 	saw       bool
 	waiting   []*Twice
 	redirects map[string]string // by URL: where the first answer of this run led, "" when it is known to vary
-	drawn     []uint64
+	lots      lots
 	parts     map[string]*partFact
-}
-
-// knownNoise are the positions that are believed.
-type knownNoise struct {
-	site  volatile.Positions
-	pages map[string]volatile.Positions // by URL, of pages that have more of their own, with those of the site
-	clock bool                          // some address is another one in each answer, because it holds the time
-	tags  map[uint64]bool               // templates whose ETags are new in each answer
 }
 
 // NewNoise returns the noise of a site of which nothing was learned.
@@ -113,6 +106,7 @@ func NewNoise(run int) *Noise {
 		positions: map[volatile.Position]*PositionFact{},
 		redirects: map[string]string{},
 		parts:     map[string]*partFact{},
+		lots:      lots{looks: map[string]*look{}},
 	}
 }
 
@@ -125,7 +119,7 @@ func (p *Noise) Read(fact []byte) error {
 	if err := json.Unmarshal(fact, &f); err != nil {
 		return err
 	}
-	p.idle, p.tried, p.drawn = f.Idle, f.Tried, f.Drawn
+	p.idle, p.tried, p.lots.drawn, p.lots.news = f.Idle, f.Tried, f.Drawn, f.News
 	maps.Copy(p.parts, f.Parts)
 	for i := range f.Shapes {
 		if s := &f.Shapes[i]; s.Run+shapeRuns > p.run {
@@ -151,57 +145,6 @@ func (p *Noise) give(named []profile.Between) {
 		p.given[at] = what
 	}
 	p.publish()
-}
-
-// publish makes the learned positions known. A position that is the same on most pages is known for those on
-// which it differed, words of a text only when they did so twice, or in their order.
-func (p *Noise) publish() {
-	known := &knownNoise{
-		site:  maps.Clone(p.given),
-		pages: map[string]volatile.Positions{},
-		tags:  map[uint64]bool{},
-	}
-	for _, s := range p.shapes {
-		if s.Tags {
-			known.tags[s.Shape] = true
-		}
-	}
-	for at, f := range p.positions {
-		if f.IsSure() {
-			known.site[at], known.clock = f.At, known.clock || f.Clock
-		}
-	}
-	for at, f := range p.positions {
-		for i, u := range f.On {
-			once := f.Prose && f.Kind != volatile.Order && !hasTwice(f.On[:i+1], u)
-			if f.IsSure() || f.Wide || once {
-				continue
-			}
-			if known.pages[u] == nil {
-				known.pages[u] = maps.Clone(known.site)
-			}
-			known.pages[u][at] = f.At
-		}
-	}
-	p.known.Store(known)
-}
-
-// Known returns the positions that are known for a page. The caller does not change them.
-func (p *Noise) Known(u site.URL) volatile.Positions {
-	known := p.known.Load()
-	if known == nil {
-		return nil
-	}
-	if own := known.pages[u.String()]; own != nil {
-		return own
-	}
-	return known.site
-}
-
-// HasNewTags reports whether the pages of a template are known to have another ETag in each answer.
-func (p *Noise) HasNewTags(u site.URL, body []byte) bool {
-	known := p.known.Load()
-	return known != nil && len(known.tags) > 0 && known.tags[shapeOf(u, body)]
 }
 
 // All returns what was learned about all positions, for a person.
@@ -330,22 +273,28 @@ func (p *Noise) Question(origin string, requests int64, now time.Time) (q *Twice
 	p.waiting = slices.DeleteFunc(p.waiting, func(q *Twice) bool { return now.Sub(q.At) > atOneMoment })
 	best := -1
 	for i, q := range p.waiting {
-		may := origin == "" || (q.URL.Origin() == origin && now.Sub(q.At) >= secondsApart)
+		may := origin == "" || (q.URL.Origin() == origin && now.Sub(q.At) >= SecondsApart)
 		if may && (best < 0 || p.worth(q) > p.worth(p.waiting[best])) {
 			best = i
 		}
 	}
-	least := int64(leastTwice)
-	if p.run > 1 {
-		least = laterTwice
-	}
-	if best >= 0 && int64(p.asked) < max(least, requests/twiceShare) {
+	if best >= 0 && p.mayAsk(requests) {
 		q, ok = p.waiting[best], true
 		p.waiting = slices.Delete(p.waiting, best, best+1)
 		p.asked++
 	}
 	p.ripe.Store(len(p.waiting) > 0)
 	return q, ok
+}
+
+// mayAsk reports whether another page may be requested twice, after so many requests. Looks take half of the
+// share at most. The caller holds mu.
+func (p *Noise) mayAsk(requests int64) bool {
+	least := leastTwice
+	if p.run > 1 {
+		least = laterTwice
+	}
+	return p.asked < max(least, int(requests/twiceShare)-p.lots.insisted)
 }
 
 // Answered takes the second answer, and returns whether positions are known now that were not. When that
@@ -359,11 +308,7 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 		s.Asked++
 		s.Tags = (s.Tags || ok) && q.Tag != "" && again.Tag != "" && q.Tag != again.Tag
 	}
-	p.same(q, again.Body, found)
-	p.compareParts(q, again.Body)
-	for i := range found {
-		learned = p.differs(q, &found[i]) || learned
-	}
+	learned = p.tally(q, again.Body, found)
 	if s := p.shapes[q.shape]; s != nil {
 		s.Unsure = !ok || slices.ContainsFunc(found, p.unsure)
 		other := slices.ContainsFunc(p.waiting, func(w *Twice) bool { return w.shape == q.shape })
@@ -376,6 +321,16 @@ func (p *Noise) Answered(q *Twice, again PageAnswer) (learned bool) {
 		}
 	}
 	p.publish()
+	return learned
+}
+
+// tally counts what differed in two answers, and what did not. The caller holds mu.
+func (p *Noise) tally(q *Twice, again []byte, found []volatile.Variation) (learned bool) {
+	p.same(q, again, found)
+	p.compareParts(q, again)
+	for i := range found {
+		learned = p.differs(q, &found[i]) || learned
+	}
 	return learned
 }
 
@@ -409,7 +364,7 @@ func (p *Noise) differs(q *Twice, d *volatile.Variation) (learned bool) {
 	p.saw = true
 	f := p.positions[d.Position]
 	if f == nil {
-		if len(p.positions) == mostNoise || (d.At.Kind == volatile.Gap && p.gaps() == mostGaps) {
+		if len(p.positions) == mostNoise || (d.At.Kind == volatile.Gap && gaps(p.positions) == mostGaps) {
 			return false
 		}
 		f = &PositionFact{Position: d.Position, At: d.At}
@@ -435,14 +390,58 @@ func (p *Noise) Edited(a PageAnswer, due bool) bool {
 	return p.edited(a, due)
 }
 
-// gaps is how many positions are between two texts. The caller holds mu.
-func (p *Noise) gaps() (n int) {
-	for _, f := range p.positions {
-		if f.Kind == volatile.Gap {
-			n++
+// InRegions takes a page of which an answer differs from the stored one in noise alone, after so many
+// requests, and reports whether regions of it were edited, or whether it is to be requested again first.
+func (p *Noise) InRegions(a PageAnswer, requests int64) (edited, waits bool) {
+	known, l := p.regions(a.URL)
+	if len(known) == 0 && l == nil {
+		return false, false
+	}
+	was, is := known.Regions(a.Was), known.Regions(a.Body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l == nil {
+		l = p.lots.look(p.positions, was, is)
+	}
+	edited, waits = p.lots.settle(l, was, is, p.lots.mayLook(requests))
+	delete(p.lots.looks, a.URL.String())
+	if waits {
+		a.Body, a.Was = bytes.Clone(a.Body), bytes.Clone(a.Was)
+		l.PageAnswer = a
+		p.lots.looks[a.URL.String()] = l
+	}
+	return edited, waits
+}
+
+// Again takes another answer of a page that waits. It counts for and against the positions.
+func (p *Noise) Again(a PageAnswer) {
+	known, l := p.regions(a.URL)
+	if l == nil {
+		return
+	}
+	found, _ := volatile.Apart(l.Body, a.Body, l.Was)
+	was, is := known.Regions(l.Body), known.Regions(a.Body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.times++
+	maps.DeleteFunc(l.at, func(at volatile.Position, x *lookAt) bool {
+		return !p.lots.narrowed(x, was[at], is[at])
+	})
+	p.tally(&l.Twice, a.Body, found)
+	p.publish()
+}
+
+// regions returns the regions of a page that were learned, and how it waits, if it does.
+func (p *Noise) regions(u site.URL) (volatile.Positions, *look) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := volatile.Positions{}
+	for at, is := range p.Known(u) {
+		if is.Kind == volatile.Region && p.positions[at] != nil {
+			out[at] = is
 		}
 	}
-	return n
+	return out, p.lots.looks[u.String()]
 }
 
 // Varies takes where a redirect leads that led elsewhere in the last run, in a first answer or in the second
@@ -471,7 +470,8 @@ func (p *Noise) Fact() ([]byte, error) {
 	f := noiseFact{
 		Idle:  p.idle,
 		Tried: p.tried,
-		Drawn: p.drawn,
+		Drawn: p.lots.drawn,
+		News:  p.lots.news,
 		Parts: p.parts,
 	}
 	if p.again > 0 && f.Tried != p.run {

@@ -32,13 +32,13 @@ func twice(t *testing.T, p *Noise, name string, one, two []byte) bool {
 	t.Helper()
 	u := addressOf(t, name)
 	p.Came(PageAnswer{URL: u, Body: one, At: noon}, IsNew)
-	if _, ok := p.Question("http://other.test", 0, noon.Add(secondsApart)); ok {
+	if _, ok := p.Question("http://other.test", 0, noon.Add(SecondsApart)); ok {
 		t.Fatal("a question for another origin")
 	}
 	if _, ok := p.Question(u.Origin(), 0, noon); ok {
 		t.Fatal("a question at once")
 	}
-	q, ok := p.Question(u.Origin(), 0, noon.Add(secondsApart))
+	q, ok := p.Question(u.Origin(), 0, noon.Add(SecondsApart))
 	if ok {
 		p.Answered(q, PageAnswer{URL: u, Body: two, At: noon})
 	}
@@ -241,7 +241,7 @@ func TestClockWithinASecond(t *testing.T) {
 		page := PageAnswer{URL: u, Body: pixel(1763624096 + run), At: noon}
 		p.Came(page, IsOther)
 		p.Changed(&record.Resource{URL: u, Recent: 0xff}, page)
-		if q, ok := p.Question("", 0, noon.Add(secondsApart)); ok {
+		if q, ok := p.Question("", 0, noon.Add(SecondsApart)); ok {
 			p.Answered(q, page)
 		}
 		if n := len(p.Known(u)); n != 1 {

@@ -15,6 +15,7 @@ const (
 	AfterSilence                   // it waited for a header, and gave its turn to a URL that is known to answer
 	Elsewhere                      // a redirect that leads elsewhere than in the last run
 	Respelled                      // the server wants the URL in another spelling
+	Unsettled                      // a page that may have been edited where each answer differs
 )
 
 // Turn is one more request of a URL in the same run, at its end. The zero value means none.
