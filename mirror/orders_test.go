@@ -87,7 +87,7 @@ func TestOrdersOfListsAreLeft(t *testing.T) {
 		}
 		return orders, top
 	}
-	s := m.Run()
+	s, lists := m.Run(), 0
 	wantVerdict(t, s, mirror.Complete, true)
 	if orders, top := asked(); orders > 45 || top < topOrders {
 		t.Errorf("%d requests for orders of lists, %d for others:\n%s", orders, top, mirrortest.Text(s))
@@ -95,7 +95,19 @@ func TestOrdersOfListsAreLeft(t *testing.T) {
 	if want := 2 + sortedLists + topOrders; s.Files < want || s.Files > want+ordersKept {
 		t.Errorf("%d files, want %d:\n%s", s.Files, want, mirrortest.Text(s))
 	}
+	wantText(t, s, "orders of lists that say no more than the lists")
 	explains(t, m, home+"/list?tag=t3&open=1&order=c5", "the same in another order")
+	for path, page := range m.Tree() {
+		if strings.Contains(page, "<th>") && !strings.Contains(path, "order=") {
+			if n := strings.Count(page, home+"/list?"); n > 0 {
+				t.Errorf("%s: %d links to orders lead to the origin: %.900s", path, n, page)
+			}
+			lists++
+		}
+	}
+	if lists != sortedLists {
+		t.Errorf("%d lists in the copy", lists)
+	}
 	for range 2 {
 		before, _ := asked()
 		s = m.Run()

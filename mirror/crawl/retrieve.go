@@ -307,6 +307,19 @@ func (r *crawling) ask(
 	return used, nil
 }
 
+// leftRepeat leaves a page that repeats others to the origin, or has a list of the mirror stand for its order.
+func leftRepeat(r *crawling, rec *record.Resource) (f process.Found) {
+	list, is := r.repeats.List(rec.URL)
+	if id, ok := r.Table.FindURL(list); is && ok && r.Table.State(id).InSet() {
+		if f, ok = r.process.Folded(rec, list, frontier.OtherOrder); ok {
+			r.Notes.Add(frontier.ListStands, rec.URL)
+			return f
+		}
+	}
+	f.Finding = process.LeftOut(rec, frontier.LeftRepeat, r.Version, urls.Account{})
+	return f
+}
+
 // conclude carries out what one turn of a URL came to.
 func (r *crawling) conclude(id uint32, u site.URL, f process.Found) {
 	if (f.Finding != nil) && r.Traits.Spent(id, urls.AfterGone) { // this was the second look

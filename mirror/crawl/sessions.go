@@ -119,8 +119,8 @@ func folded(r *crawling, rec *record.Resource, end bool) (f process.Found, ok bo
 		if rec.Outcome == site.Redirected && why != frontier.LeftRepeat {
 			why = r.sessions.LeavesAny(rec.URL)
 		}
-		if list, ok := listOf(r, rec.URL); ok && why == frontier.LeftRepeat {
-			return r.process.Folded(rec, list, frontier.OtherOrder)
+		if why == frontier.LeftRepeat {
+			return leftRepeat(r, rec), true
 		}
 		if why != "" {
 			f.Finding = process.LeftOut(rec, why, r.Version, urls.Account{})
@@ -138,13 +138,6 @@ func folded(r *crawling, rec *record.Resource, end bool) (f process.Found, ok bo
 		return r.process.Folded(rec, to, why)
 	}
 	return f, false
-}
-
-// listOf returns the list of the mirror of which a URL is another order.
-func listOf(r *crawling, u site.URL) (list site.URL, ok bool) {
-	list, is := r.repeats.List(u)
-	id, ok := r.Table.FindURL(list)
-	return list, is && ok && r.Table.State(id).InSet()
 }
 
 // foldSessions makes one URL of those that were requested before it was known that they are one, when nothing
@@ -205,7 +198,7 @@ func foldOnes(r *crawling) error {
 		f, ok := folded(r, &rec, true)
 		if !ok && follows && rec.Status == 0 { // a page stood for it that is left
 			r.repeats.Leave(u)
-			f.Finding, ok = process.LeftOut(&rec, frontier.LeftRepeat, r.Version, urls.Account{}), true
+			f, ok = leftRepeat(r, &rec), true
 		}
 		if ok {
 			r.conclude(id, u, f)
@@ -249,11 +242,8 @@ func leavePutOff(r *crawling) error {
 			return err
 		}
 		f, ok := folded(r, &rec, true)
-		if list, has := listOf(r, u); has && !ok {
-			f, ok = r.process.Folded(&rec, list, frontier.OtherOrder)
-		}
 		if !ok {
-			f.Finding = process.LeftOut(&rec, frontier.LeftRepeat, r.Version, urls.Account{})
+			f = leftRepeat(r, &rec)
 		}
 		if rec.Outcome == site.OutOfScope {
 			r.Notes.Add(frontier.LeftRepeat, u)

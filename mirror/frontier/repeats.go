@@ -45,10 +45,12 @@ const (
 	mostSayings = 1 << 19 // that are remembered of views and states
 )
 
-// LeftRepeat is why such a URL is not in the mirror, and OtherOrder why the list stands for its order.
+// LeftRepeat is why such a URL is not in the mirror, OtherOrder why the list stands for its order, and
+// ListStands counts these for a summary.
 const (
 	LeftRepeat = "of a kind of pages that mostly repeat what other states say: left to the origin"
 	OtherOrder = "the same in another order: "
+	ListStands = "orders of lists that say no more than the lists, to which links to them lead"
 )
 
 // StateRepeats learns places of pages that repeat. It is safe for concurrent use; nil learns none.

@@ -72,8 +72,12 @@ func (e *explainer) states() error {
 	}
 	for _, of := range [...]string{"", urls.FirstOfView, urls.OfCurrent} {
 		if l := learned[x.Place+of]; l != nil {
-			const why = "states: of %d pages like %s%s, %d said only what other views or states say, as %s; " +
+			why := "states: of %d pages like %s%s, %d said only what other views or states say, as %s; " +
 				"others are left to the origin since run %d (scope.learn_sessions)"
+			if x.Orders {
+				why = "orders: of %d pages like %s%s, %d said only what their lists say, as %s; " +
+					"the list, or the origin, stands for others since run %d (scope.learn_sessions)"
+			}
 			e.say(why, l.Pages, x.Place, of, l.Repeat, l.Last, l.Run)
 		}
 	}
