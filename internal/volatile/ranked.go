@@ -4,6 +4,7 @@ package volatile
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -212,37 +213,32 @@ func numbers(items []item) (out []uint64) {
 }
 
 // explains reports whether a number explains the order of two lists: what moved has it, both lists are in its
-// order, and what moved past one another did not have the same number both times.
+// order, and items that had the same number both times did not move past one another.
 func explains(was, is []item, by map[uint64]int, n uint64) bool {
-	type pair struct{ old, new, before int } // the numbers of an item, and its place before
-	var pairs []pair
+	type level struct{ then, now int }
+	var now []int
+	then, last := map[int]int{}, map[level]int{} // by place before; the place before of the last such item
 	for i := range is {
 		before := by[is[i].name]
-		now, ok := is[i].ranks[n]
-		then, also := was[before].ranks[n]
+		x, ok := is[i].ranks[n]
+		y, also := was[before].ranks[n]
 		switch {
-		case ok && also:
-			pairs = append(pairs, pair{then, now, before})
-		case before != i:
+		case ok && also && before >= last[level{y, x}]:
+			last[level{y, x}], then[before], now = before, y, append(now, x)
+		case ok && also, before != i:
 			return false
 		}
 	}
-	up, down := true, true
-	for i := range pairs {
-		for k := range i {
-			x, y := pairs[k], pairs[i] // in this order now
-			later := x.before > y.before
-			if later && x.old == y.old && x.new == y.new {
-				return false
-			}
-			old := x.old - y.old
-			if later {
-				old = -old
-			}
-			up, down = up && x.new <= y.new && old <= 0, down && x.new >= y.new && old >= 0
-		}
+	var before []int
+	for _, place := range slices.Sorted(maps.Keys(then)) {
+		before = append(before, then[place])
 	}
-	return up || down
+	if slices.IsSorted(before) && slices.IsSorted(now) {
+		return true
+	}
+	slices.Reverse(before)
+	slices.Reverse(now)
+	return slices.IsSorted(before) && slices.IsSorted(now)
 }
 
 // classed returns an item with the classes of another one that says the same.
