@@ -14,8 +14,8 @@ import (
 	"mirrord/testing/mirrortest"
 )
 
-// lists is a site of which each page has a list that says the same in all answers, once the first ones are
-// over, and a box with three of 40 items drawn by lot.
+// lists is a site of which each page has a list that marks another item in each answer, and says the same in
+// all once these are over, and a box with three of 40 items drawn by lot.
 type lists struct {
 	w       *mirrortest.Web
 	answers int
@@ -42,7 +42,7 @@ func newLists(t *testing.T, pages int) *lists {
 				fmt.Fprintf(rw, "<!DOCTYPE html><title>%d</title><h1>Lists</h1><p>%s<ul id=thumbs>", i,
 					strings.Repeat("and so on ", 60))
 				for k, item := range l.items {
-					if l.first && k == l.answers%3 {
+					if l.first && k == l.answers%5 {
 						item += " <b>new</b>"
 					}
 					fmt.Fprintf(rw, "<li><a href=#%c>%s</a>", 'a'+k, item)
@@ -73,23 +73,21 @@ func TestEditInARegion(t *testing.T) {
 			m := mirrortest.New(t, l.w, job("[polite]", "connections = 1"))
 			wantVerdict(t, m.Run(), mirror.Complete, true)
 			l.first = false
-			for range 6 {
+			for range 2 { // it finds that the list says less than the copy
 				m.Run()
 			}
-			for range 3 {
+			for range 2 {
 				n := requests(l.w, func() { wantVerdict(t, m.Run(), mirror.Complete, false) })
 				if n > 7+4 {
 					t.Errorf("%d requests for 7 pages", n)
 				}
 			}
 			edit(l)
-			s := m.Run()
-			t.Log(s.Changed, name)
-			if s.Changed == 0 {
+			if s := m.Run(); s.Changed == 0 {
 				t.Error("the edit is hidden")
 			}
-			for range 3 {
-				t.Log(m.Run().Changed)
+			for range 2 {
+				m.Run()
 			}
 			wantVerdict(t, m.Run(), mirror.Complete, false)
 			for i := range 6 {

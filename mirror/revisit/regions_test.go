@@ -140,3 +140,21 @@ func TestLotsInRegionsRest(t *testing.T) {
 		}
 	}
 }
+
+// Looks leave to a run the second requests that learn positions.
+func TestLooksLeaveWhatLearns(t *testing.T) {
+	p := NewNoise(2)
+	if !p.lots.mayLook(0) {
+		t.Error("no look in a small run")
+	}
+	p.lots.insisted = 10 * laterTwice
+	for range laterTwice {
+		if !p.mayAsk(0) {
+			t.Fatalf("%d second requests beside looks, want %d", p.asked, laterTwice)
+		}
+		p.asked++
+	}
+	if p.mayAsk(0) || p.lots.mayLook(0) {
+		t.Error("more requests than a run has")
+	}
+}
