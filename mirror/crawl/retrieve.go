@@ -307,7 +307,7 @@ func (r *crawling) ask(
 	return used, nil
 }
 
-// leftRepeat leaves a page that repeats others to the origin, or has a list of the mirror stand for its order.
+// leftRepeat leaves a page that repeats others to the origin, or to the list of which it is an order.
 func leftRepeat(r *crawling, rec *record.Resource) (f process.Found) {
 	list, is := r.repeats.List(rec.URL)
 	if id, ok := r.Table.FindURL(list); is && ok && r.Table.State(id).InSet() {
