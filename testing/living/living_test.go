@@ -120,17 +120,17 @@ func (m *mirrored) once(more ...string) (s summary, seen []answer) {
 	if err := json.Unmarshal(out, &s); err != nil {
 		m.t.Fatalf("run %d: %v in %s", m.run, err, out)
 	}
-	seen, vain := m.take(), 0
+	seen, vain := m.take(), map[string]bool{} // by address: a second answer is compared with the first
 	for _, a := range seen {
 		if a.status == http.StatusOK && !a.asked && a.valid != "" && a.valid == m.valid[a.uri] {
-			vain++
+			vain[a.uri] = true
 		}
 		if a.status == http.StatusOK {
 			m.valid[a.uri] = a.valid
 		}
 	}
-	m.vain = vain
-	m.row = append(m.row, fmt.Sprintf("%d/%d/%d", s.Requests, s.Changed+s.Added+s.Removed, vain))
+	m.vain = len(vain)
+	m.row = append(m.row, fmt.Sprintf("%d/%d/%d", s.Requests, s.Changed+s.Added+s.Removed, m.vain))
 	return s, seen
 }
 
